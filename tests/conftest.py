@@ -1,0 +1,18 @@
+"""What every test may use: the folder of benchmark data, where there is one."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def data_folder() -> Path:
+    """The folder named by `TAGWEAVE_DATA`; a test that asks for it is skipped where the variable is not set."""
+    name = os.environ.get("TAGWEAVE_DATA", "")
+    if not name:
+        pytest.skip("TAGWEAVE_DATA names no folder of benchmark data")
+    folder = Path(name)
+    if not folder.is_dir():
+        pytest.fail(f"TAGWEAVE_DATA names {name}, which is not a folder")
+    return folder
