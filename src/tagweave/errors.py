@@ -1,0 +1,82 @@
+"""Everything that tagweave raises or warns about on purpose.
+
+::
+
+    TagweaveError
+    ├── UsageError            a name, key or value that does not exist; exit code 2
+    ├── DataError             the content of a file or corpus is wrong
+    │   ├── FormatError       a line or record that cannot be read
+    │   ├── AlignmentError    tokens, text, offsets or documents do not fit each other
+    │   └── LabelError        a label or entity type that has no place
+    ├── NotFittedError        a model is asked before it has learned
+    ├── MissingExtraError     an optional package is not installed
+    ├── StorageError          a saved folder is incomplete, changed or of another kind
+    └── TrainingError         training cannot go on (a loss that is not finite, say)
+
+    TagweaveWarning           something was repaired or left out, and the message says what
+
+A message says what was met, where, and what to do. The command line prints it as one paragraph, without a traceback.
+"""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class TagweaveError(Exception):
+    """Base of all errors that a user can cause; `exit_code` is what the command line returns."""
+
+    exit_code = 1
+
+
+class UsageError(TagweaveError):
+    """A name, key or value that does not exist."""
+
+    exit_code = 2
+
+
+class DataError(TagweaveError):
+    """The content of a file or corpus is wrong."""
+
+
+class FormatError(DataError):
+    """A line or record that cannot be read."""
+
+
+class AlignmentError(DataError):
+    """Tokens, text, offsets or documents do not fit each other."""
+
+
+class LabelError(DataError):
+    """A label or entity type that has no place."""
+
+
+class NotFittedError(TagweaveError):
+    """A model is asked before it has learned."""
+
+
+class MissingExtraError(TagweaveError):
+    """An optional package is not installed; the message names the command that installs it."""
+
+
+class StorageError(TagweaveError):
+    """A saved folder is incomplete, changed, or of another kind."""
+
+
+class TrainingError(TagweaveError):
+    """Training cannot go on."""
+
+
+class TagweaveWarning(UserWarning):
+    """Something was repaired or left out; the message says what and how often."""
+
+
+def unknown_name(what: str, name: str, known: Iterable[str]) -> UsageError:
+    """An error for a name that does not exist, with the nearest one that does.
+
+    >>> str(unknown_name("label model", "hmn", ["hmm", "chmm"]))
+    "no label model is called 'hmn'. Did you mean 'hmm'? Known: chmm, hmm"
+    """
+    names = sorted(known)
+    close = get_close_matches(name, names, n=1)
+    suggestion = f" Did you mean {close[0]!r}?" if close else ""
+    return UsageError(f"no {what} is called {name!r}.{suggestion} Known: {', '.join(names) or 'none'}")

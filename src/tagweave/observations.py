@@ -1,0 +1,256 @@
+"""`Observations`: what every source says on every token, in the state space of a label model.
+
+Votes are packed small integers. A vote is a *pattern*: a distribution over labels. The first patterns are the labels
+themselves (one-hot), then follow the ones that a coarse type spreads over its members. `ABSTAIN` is no vote at all.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from tagweave.annotations import Annotations
+from tagweave.corpus import Corpus
+from tagweave.errors import AlignmentError, unknown_name
+from tagweave.labels import LabelSet, StateSpace
+from tagweave.soft_labels import SoftLabels
+
+ABSTAIN = -1
+"""The vote of a source that says nothing."""
+
+Silence = Literal["never", "token", "sentence", "document", "always"]
+"""Where the silence of a source means that it abstains; everywhere else silence is a vote for O.
+
+- `never`: silence is always a vote for O.
+- `token`: a source abstains on a token where it is silent and another source votes for an entity.
+- `sentence`: a source that is silent in a whole sentence abstains there, if another source votes for an entity in it.
+- `document`: the same over all sentences of a group.
+- `always`: silence is never a vote.
+
+A source that did not run on a document always abstains there.
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class Observations:
+    """Votes of all sources on packed tokens.
+
+    Attributes:
+        labels: the state space.
+        sources: names, those with hard votes first, then those with probabilities.
+        offsets: tokens of document `d` are `offsets[d]:offsets[d + 1]`, of shape [documents + 1].
+        votes: pattern numbers or `ABSTAIN`, int8 of shape [tokens, hard sources].
+        patterns: the meaning of each pattern number, of shape [patterns, labels]; rows sum to one.
+        soft: probabilities of shape [tokens, soft sources, labels]; a row of zeros is no vote.
+    """
+
+    labels: LabelSet
+    sources: tuple[str, ...]
+    offsets: NDArray[np.int64]
+    votes: NDArray[np.int8]
+    patterns: NDArray[np.float64]
+    soft: NDArray[np.float32]
+
+    @property
+    def hard_sources(self) -> tuple[str, ...]:
+        """Names of the sources with a column in `votes`."""
+        return self.sources[: self.votes.shape[1]]
+
+    @property
+    def soft_sources(self) -> tuple[str, ...]:
+        """Names of the sources with a column in `soft`."""
+        return self.sources[self.votes.shape[1] :]
+
+    def source(self, index: int) -> NDArray[np.float64]:
+        """What one source says as distributions of shape [tokens, labels]; rows of zeros where it abstains."""
+        hard = self.votes.shape[1]
+        if index >= hard:
+            return self.soft[:, index - hard].astype(np.float64)
+        table = np.vstack([self.patterns, np.zeros(len(self.labels))])
+        rows: NDArray[np.float64] = table[self.votes[:, index]]
+        return rows
+
+    def log_evidence(self, emissions: NDArray[np.float64]) -> NDArray[np.float64]:
+        r"""Log-probability of the votes under each label: \(\log \varphi_i = \sum_k \log \sum_j \Phi_{kij} x_{kj}\).
+
+        Li et al. (2021), equation for the observation likelihood. A source that abstains contributes nothing.
+
+        Args:
+            emissions: of shape [sources, labels, labels] (source, hidden, observed); positive, rows sum to one.
+
+        Returns:
+            Log-probabilities of shape [tokens, labels].
+        """
+        hard = self.votes.shape[1]
+        tables = np.log(np.einsum("kij,pj->kpi", emissions[:hard], self.patterns))
+        evidence = _gather(self.votes, tables)
+        for column in range(self.soft.shape[1]):
+            said = self.soft[:, column].astype(np.float64)
+            voted = said.sum(axis=1) > 0
+            evidence[voted] += np.log(said[voted] @ emissions[hard + column].T)
+        return evidence
+
+    def counts(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Expected number of times that a source said `j` where the label was `i`.
+
+        Args:
+            weights: probability of each label on each token, of shape [tokens, labels].
+
+        Returns:
+            Of shape [sources, labels, labels] (source, hidden, observed). A spread vote counts in parts.
+        """
+        counted = _count(self.votes, weights, len(self.patterns))
+        hard = np.einsum("kip,pj->kij", counted, self.patterns)
+        soft = np.einsum("ti,tkj->kij", weights, self.soft.astype(np.float64))
+        return np.concatenate([hard, soft])
+
+
+def observe(corpus: Corpus, state_space: StateSpace = "io", silence: Silence = "token") -> Observations:
+    """The votes of a corpus's sources in a state space.
+
+    Overlapping spans of one source are settled first (`Annotations.without_overlaps`). A source whose spans all or in
+    part carry a probability is soft: a span of probability p gives p to its label and 1 - p to O. A coarse type is
+    spread evenly over its members.
+
+    Args:
+        corpus: documents and sources.
+        state_space: `io` or `bio`.
+        silence: what silence means, see `Silence`.
+
+    >>> from tagweave.corpus import Corpus, Document
+    >>> from tagweave.annotations import Span
+    >>> votes = {"a": [Span(0, 2, "PER")], "b": [Span(1, 2, "PER")], "c": None}
+    >>> corpus = Corpus.from_documents([Document("d0", ["Ada", "Lovelace", "ran"], sources=votes)])
+    >>> observe(corpus).votes.tolist()
+    [[1, -1, -1], [1, 1, -1], [0, 0, -1]]
+    """
+    if silence not in get_args(Silence):
+        raise unknown_name("scope of silence", silence, get_args(Silence))
+    labels = LabelSet(corpus.types, state_space)
+    patterns, first, inside = _patterns(labels, corpus.coarse)
+    hard = {n: c for n, c in corpus.sources.items() if isinstance(c, Annotations) and c.scores is None}
+    soft = {n: c for n, c in corpus.sources.items() if n not in hard}
+    votes = np.full((int(corpus.offsets[-1]), len(hard)), ABSTAIN, np.int8)
+    for column, annotations in enumerate(hard.values()):
+        _paint(corpus, annotations.without_overlaps(), first, inside, votes[:, column])
+    said = np.zeros((len(votes), len(soft), len(labels)), np.float32)
+    for column, (name, source) in enumerate(soft.items()):
+        said[:, column] = _soft(corpus, name, source, patterns, (first, inside))
+    ran = [_ran(corpus, column) for column in (*hard.values(), *soft.values())]
+    _settle_silence(corpus, silence, votes, said, np.array(ran, bool).reshape(-1, len(corpus)).T)
+    return Observations(labels, (*hard, *soft), corpus.offsets, votes, patterns, said)
+
+
+def _patterns(
+    labels: LabelSet, coarse: Mapping[str, Sequence[str]]
+) -> tuple[NDArray[np.float64], NDArray[np.int8], NDArray[np.int8]]:
+    """Patterns, and the pattern number of a span's first and later tokens by type number."""
+    rows, first, inside = [*np.eye(len(labels))], [*labels.first], [*labels.inside]
+    for members in coarse.values():
+        numbers = [1 + labels.types.index(name) for name in members]
+        for column, table in ((labels.first, first), (labels.inside, inside)):
+            table.append(len(rows))
+            rows.append(np.bincount(column[numbers], minlength=len(labels)) / len(numbers))
+    if len(rows) > np.iinfo(np.int8).max:
+        raise AlignmentError(f"{len(rows)} labels and coarse types are more than the {np.iinfo(np.int8).max} allowed")
+    return np.array(rows), np.array(first, np.int8), np.array(inside, np.int8)
+
+
+def _paint(
+    corpus: Corpus, spans: Annotations, first: NDArray[np.int8], inside: NDArray[np.int8], votes: NDArray[np.int8]
+) -> None:
+    """Write the pattern number of each span's tokens into `votes`, of shape [tokens]."""
+    base = corpus.offsets[spans.documents]
+    tokens, rows = _covered(base + spans.starts, base + spans.ends)
+    votes[tokens] = inside[spans.type_ids[rows]]
+    votes[base + spans.starts] = first[spans.type_ids]
+
+
+def _covered(starts: NDArray[np.int64], ends: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """All tokens under some spans, and the span of each."""
+    lengths = ends - starts
+    rows = np.repeat(np.arange(len(starts)), lengths)
+    within = np.arange(len(rows)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    return starts[rows] + within, rows
+
+
+def _soft(
+    corpus: Corpus,
+    name: str,
+    source: Annotations | SoftLabels,
+    patterns: NDArray[np.float64],
+    numbers: tuple[NDArray[np.int8], NDArray[np.int8]],
+) -> NDArray[np.float32]:
+    """Probabilities of a soft source, of shape [tokens, labels]; rows of zeros where it is silent."""
+    if isinstance(source, SoftLabels):
+        source.check(corpus.id_list)
+        return source.probabilities if patterns.shape[1] == source.probabilities.shape[1] else source.io()
+    votes = np.full(int(corpus.offsets[-1]), ABSTAIN, np.int8)
+    spans = source.without_overlaps()
+    _paint(corpus, spans, *numbers, votes)
+    base = corpus.offsets[spans.documents]
+    tokens, rows = _covered(base + spans.starts, base + spans.ends)
+    scores = np.ones(len(spans)) if spans.scores is None else np.where(np.isnan(spans.scores), 1, spans.scores)
+    said = np.zeros((len(votes), patterns.shape[1]), np.float32)
+    said[tokens] = scores[rows, None] * patterns[votes[tokens]]
+    said[tokens, 0] += 1 - scores[rows]
+    return said
+
+
+def _ran(corpus: Corpus, column: Annotations | SoftLabels) -> NDArray[np.bool_]:
+    return column.ran if isinstance(column, Annotations) else np.ones(len(corpus), bool)
+
+
+def _settle_silence(
+    corpus: Corpus, silence: Silence, votes: NDArray[np.int8], soft: NDArray[np.float32], ran: NDArray[np.bool_]
+) -> None:
+    """Turn the silence of sources into votes for O where `silence` says so, in place."""
+    if silence == "always":
+        return
+    lengths = np.diff(corpus.offsets)
+    document = np.repeat(np.arange(len(corpus)), lengths)
+    scope = {"sentence": document, "document": corpus.group_numbers[document]}.get(silence, np.arange(len(document)))
+    count = int(scope.max(initial=-1)) + 1
+    speaks = np.concatenate([votes > 0, soft[:, :, 0] < 0.5], axis=1)
+    speaks[:, votes.shape[1] :] &= soft.sum(axis=2) > 0
+    anyone = np.bincount(scope, weights=speaks.any(axis=1), minlength=count) > 0
+    for column in range(speaks.shape[1]):
+        is_hard = column < votes.shape[1]
+        said = soft[:, column - votes.shape[1]].sum(axis=1) > 0 if not is_hard else votes[:, column] != ABSTAIN
+        for_outside = ~said & ran[document, column]
+        if silence != "never":
+            own = np.bincount(scope, weights=speaks[:, column], minlength=count) > 0
+            for_outside &= (own | ~anyone)[scope]
+        if is_hard:
+            votes[for_outside, column] = 0
+        else:
+            soft[for_outside, column - votes.shape[1], 0] = 1
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
+def _gather(votes: NDArray[np.int8], tables: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Sum of `tables[source, vote]` over the sources that vote, of shape [tokens, labels]."""
+    evidence = np.zeros((votes.shape[0], tables.shape[2]))
+    for token in range(votes.shape[0]):
+        for source in range(votes.shape[1]):
+            vote = votes[token, source]
+            if vote >= 0:
+                for label in range(tables.shape[2]):
+                    evidence[token, label] += tables[source, vote, label]
+    return evidence
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
+def _count(votes: NDArray[np.int8], weights: NDArray[np.float64], patterns: int) -> NDArray[np.float64]:
+    """Weight of each label under each vote, of shape [sources, labels, patterns]."""
+    counted = np.zeros((votes.shape[1], weights.shape[1], patterns))
+    for token in range(votes.shape[0]):
+        for source in range(votes.shape[1]):
+            vote = votes[token, source]
+            if vote >= 0:
+                for label in range(weights.shape[1]):
+                    counted[source, label, vote] += weights[token, label]
+    return counted

@@ -1,0 +1,101 @@
+"""`SoftLabels`: a probability for every label on every token."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tagweave.annotations import Annotations
+from tagweave.errors import AlignmentError, LabelError
+from tagweave.labels import LabelSet
+
+ROW_SUM_TOLERANCE = 1e-3
+"""How far a row of probabilities may be from summing to one."""
+
+
+@dataclass(frozen=True, eq=False)
+class SoftLabels:
+    """Label probabilities of packed tokens, always over BIO labels, whatever state space the model works in.
+
+    Attributes:
+        types: entity types; the columns are the labels of `LabelSet(types, "bio")`.
+        offsets: tokens of document `d` are `offsets[d]:offsets[d + 1]`, of shape [documents + 1].
+        probabilities: float32 of shape [tokens, labels]; rows sum to one.
+
+    >>> soft = SoftLabels(("PER",), np.array([0, 2]), np.array([[0.1, 0.9, 0], [0.2, 0, 0.8]], np.float32))
+    >>> soft.annotations().document(0, ("O", "PER"))
+    [Span(start=0, end=2, type='PER', score=0.8500000238418579)]
+    """
+
+    types: tuple[str, ...]
+    offsets: NDArray[np.int64]
+    probabilities: NDArray[np.float32]
+
+    def __post_init__(self) -> None:
+        if self.probabilities.shape != (int(self.offsets[-1]), len(self.labels)):
+            raise AlignmentError(
+                f"soft labels have shape {self.probabilities.shape}, but there are {int(self.offsets[-1])} tokens "
+                f"and {len(self.labels)} labels"
+            )
+
+    @property
+    def labels(self) -> LabelSet:
+        """The labels of the columns."""
+        return LabelSet(self.types, "bio")
+
+    @classmethod
+    def from_labels(cls, labels: NDArray[np.integer], offsets: NDArray[np.int64], types: tuple[str, ...]) -> Self:
+        """Certain labels: one-hot rows from BIO label numbers of shape [tokens]."""
+        return cls(types, offsets, np.eye(len(LabelSet(types)), dtype=np.float32)[labels])
+
+    def check(self, ids: Sequence[str]) -> None:
+        """Raise `LabelError` naming the document and token of the first row that is no probability distribution."""
+        finite = np.isfinite(self.probabilities).all(axis=1)
+        sums = self.probabilities.sum(axis=1, dtype=np.float64)
+        good = finite & (self.probabilities >= 0).all(axis=1) & (np.abs(sums - 1) <= ROW_SUM_TOLERANCE)
+        if good.all():
+            return
+        row = int(np.flatnonzero(~good)[0])
+        document = int(np.searchsorted(self.offsets, row, side="right")) - 1
+        raise LabelError(
+            f"document {ids[document]!r}, token {row - int(self.offsets[document])}: the label probabilities "
+            f"{self.probabilities[row].tolist()} are not a distribution (sum {sums[row]:.4f}; they must be finite, "
+            "not negative, and sum to one)"
+        )
+
+    def document(self, index: int) -> NDArray[np.float32]:
+        """Probabilities of one document, of shape [tokens, labels]."""
+        return self.probabilities[self.offsets[index] : self.offsets[index + 1]]
+
+    def subset(self, documents: NDArray[np.int64]) -> Self:
+        """The soft labels of some documents, in the given order."""
+        counts = np.diff(self.offsets)[documents]
+        offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        rows = np.repeat(self.offsets[documents] - offsets[:-1], counts) + np.arange(offsets[-1])
+        return replace(self, offsets=offsets, probabilities=self.probabilities[rows])
+
+    def with_types(self, types: tuple[str, ...]) -> Self:
+        """The same probabilities with columns for other types, which must hold all types of these."""
+        probabilities = np.zeros((len(self.probabilities), len(LabelSet(types))), np.float32)
+        columns = [LabelSet(types).names.index(name) for name in self.labels.names]
+        probabilities[:, columns] = self.probabilities
+        return replace(self, types=types, probabilities=probabilities)
+
+    def io(self) -> NDArray[np.float32]:
+        """Probabilities over the io labels (O, then one column a type), of shape [tokens, types + 1]."""
+        begin, inside = self.probabilities[:, 1::2], self.probabilities[:, 2::2]
+        return np.concatenate([self.probabilities[:, :1], begin + inside], axis=1)
+
+    def annotations(self) -> Annotations:
+        """Spans of the most probable label of each token; ties go to the lower label, O first."""
+        return self.scored(Annotations.from_labels(self.probabilities.argmax(axis=1), self.offsets, self.labels))
+
+    def scored(self, annotations: Annotations) -> Annotations:
+        """The annotations with a score for each span: the mean probability of its type over its tokens."""
+        by_type = np.cumsum(np.vstack([np.zeros(len(self.types) + 1), self.io()]), axis=0, dtype=np.float64)
+        base = self.offsets[annotations.documents]
+        first, last, types = base + annotations.starts, base + annotations.ends, annotations.type_ids
+        scores = (by_type[last, types] - by_type[first, types]) / np.maximum(last - first, 1)
+        return replace(annotations, scores=np.clip(scores, 0, 1).astype(np.float32))
