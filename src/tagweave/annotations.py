@@ -104,6 +104,20 @@ class Annotations:
             score = None if self.scores is None or np.isnan(self.scores[row]) else float(self.scores[row])
             yield Span(int(self.starts[row]), int(self.ends[row]), vocabulary[self.type_ids[row]], score)
 
+    def labels(self, offsets: NDArray[np.int64], label_set: LabelSet) -> NDArray[np.int16]:
+        """Label number of each token, of shape [tokens]; the spans must not overlap (`without_overlaps`).
+
+        Args:
+            offsets: where each document starts, of shape [documents + 1].
+            label_set: labels to use; the types must be the ones that the type numbers are for.
+        """
+        numbers = np.zeros(int(offsets[-1]), np.int16)
+        starts, lengths = offsets[self.documents] + self.starts, self.ends - self.starts
+        tokens = np.repeat(starts - np.cumsum(lengths) + lengths, lengths) + np.arange(lengths.sum())
+        numbers[tokens] = np.repeat(label_set.inside[self.type_ids], lengths)
+        numbers[starts] = label_set.first[self.type_ids]
+        return numbers
+
     @property
     def documents(self) -> NDArray[np.int64]:
         """Document number of each span, of shape [spans]."""
@@ -136,16 +150,21 @@ class Annotations:
         """The same spans with type number `i` replaced by `numbers[i]`."""
         return replace(self, type_ids=numbers[self.type_ids])
 
-    def without_overlaps(self) -> Self:
-        """The spans that stay when no two may share a token: the longest wins, then the leftmost, then the first type.
+    def without_overlaps(self, order: NDArray[np.int64] | None = None) -> Self:
+        """The spans that stay when no two may share a token.
 
-        The rule does not depend on the order in which spans are listed. Exact doubles count once.
+        Args:
+            order: the rows in the order in which they may take tokens, document by document. By default the longest
+                goes first, then the leftmost, then the first type, whatever the order in which spans are listed.
+
+        Exact doubles count once.
 
         >>> column = Annotations.from_lists([[Span(1, 2, "A"), Span(0, 3, "B"), Span(2, 4, "A")]], ("O", "A", "B"))
         >>> column.without_overlaps().document(0, ("O", "A", "B"))
         [Span(start=0, end=3, type='B', score=None)]
         """
-        order = np.lexsort((self.type_ids, self.starts, self.starts - self.ends, self.documents))
+        if order is None:
+            order = np.lexsort((self.type_ids, self.starts, self.starts - self.ends, self.documents))
         length = int(self.ends.max(initial=0))
         return self.where(_keep_longest(order, self.documents, self.starts, self.ends, np.zeros(length, np.int64)))
 

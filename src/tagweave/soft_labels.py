@@ -50,6 +50,38 @@ class SoftLabels:
         """Certain labels: one-hot rows from BIO label numbers of shape [tokens]."""
         return cls(types, offsets, np.eye(len(LabelSet(types)), dtype=np.float32)[labels])
 
+    @classmethod
+    def from_io(
+        cls,
+        types: tuple[str, ...],
+        offsets: NDArray[np.int64],
+        marginals: NDArray[np.floating],
+        staying: NDArray[np.floating] | None = None,
+    ) -> Self:
+        """BIO probabilities from io marginals: `p(B-X at t) = p(X at t) - p(X at t - 1, X at t)`.
+
+        Args:
+            types: entity types.
+            offsets: of shape [documents + 1].
+            marginals: probability of O and of each type, of shape [tokens, types + 1].
+            staying: probability that a token and the one before it both have the type, of shape [tokens, types]. None
+                takes neighbours to agree as far as their marginals allow.
+
+        >>> soft = SoftLabels.from_io(("PER",), np.array([0, 2]), np.array([[0.25, 0.75], [0.5, 0.5]]))
+        >>> soft.probabilities.tolist()
+        [[0.25, 0.75, 0.0], [0.5, 0.0, 0.5]]
+        """
+        if staying is None:
+            staying = np.zeros_like(marginals[:, 1:])
+            staying[1:] = np.minimum(marginals[1:, 1:], marginals[:-1, 1:])
+        inside = np.clip(staying, 0, marginals[:, 1:])
+        inside[offsets[:-1][np.diff(offsets) > 0]] = 0
+        probabilities = np.empty((len(marginals), 1 + 2 * len(types)), np.float32)
+        probabilities[:, 0] = marginals[:, 0]
+        probabilities[:, 1::2] = marginals[:, 1:] - inside
+        probabilities[:, 2::2] = inside
+        return cls(types, offsets, probabilities)
+
     def check(self, ids: Sequence[str]) -> None:
         """Raise `LabelError` naming the document and token of the first row that is no probability distribution."""
         finite = np.isfinite(self.probabilities).all(axis=1)

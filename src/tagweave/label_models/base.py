@@ -1,9 +1,8 @@
 """`LabelModel`: the contract of everything that turns the votes of sources into labels."""
 
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -11,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagweave.annotations import Annotations
+from tagweave.config import create
 from tagweave.corpus import Corpus
-from tagweave.errors import DataError, NotFittedError, StorageError, unknown_name
+from tagweave.errors import DataError, NotFittedError, StorageError
 from tagweave.labels import LabelSet, StateSpace
 from tagweave.observations import Silence
 from tagweave.report import Table
@@ -143,7 +143,7 @@ class LabelModel(ABC):
         config, parameters = load_folder(folder, "label-model")
         if config["label_model"] not in LABEL_MODELS:
             raise StorageError(f"{folder} holds a {config['label_model']!r} model, which this version does not know")
-        model: LabelModel = create(LABEL_MODELS[config["label_model"]], config["settings"])
+        model = create(LABEL_MODELS[config["label_model"]], config["settings"])
         model.types_, model.sources_ = tuple(config["types"]), tuple(config["sources"])
         model.history_ = config["history"]
         model._restore(parameters)

@@ -1,0 +1,67 @@
+"""Majority vote: every source that speaks on a token has one vote."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tagweave.annotations import Annotations
+from tagweave.corpus import Corpus
+from tagweave.label_models.base import LabelModel
+from tagweave.labels import LabelSet
+from tagweave.observations import observe
+from tagweave.soft_labels import SoftLabels
+
+
+@dataclass(kw_only=True)
+class MajorityVote(LabelModel):
+    """A vote on each token, without learning.
+
+    The probability of a label is its share of the votes on the token; a token without votes is O. Among labels with
+    equally many votes an entity beats O, inside beats begin, and then the type wins whose name comes first in the
+    alphabet, so the result does not depend on the order of labels, sources or documents. The tie shows in the
+    probabilities.
+
+    In the io state space a vote is for a type, and runs of one type become one entity. With the silence of a source
+    taken as abstention where another speaks (`silence="token"`) this is the majority vote of the WRENCH benchmark.
+
+    >>> from tagweave.annotations import Span
+    >>> from tagweave.corpus import Document
+    >>> votes = {"a": [Span(0, 2, "PER")], "b": [Span(0, 1, "PER")], "c": [Span(0, 1, "LOC")]}
+    >>> corpus = Corpus.from_documents([Document("d0", ["Ada", "Lovelace", "ran"], sources=votes)])
+    >>> MajorityVote().fit(corpus).predict(corpus)[0].entities
+    [Span(start=0, end=2, type='PER', score=0.8333333134651184)]
+    """
+
+    name: ClassVar[str] = "majority-vote"
+
+    def _fit(self, corpus: Corpus, dev: Corpus | None) -> None:
+        pass
+
+    def _infer(self, corpus: Corpus) -> tuple[SoftLabels, Annotations]:
+        observations = observe(corpus, self.state_space, self.silence)
+        labels = observations.labels
+        count = sum((observations.source(k) for k in range(len(observations.sources))), np.zeros(1))
+        total = count.sum(axis=1, keepdims=True)
+        shares = np.where(total > 0, count / np.maximum(total, 1e-300), np.eye(len(labels))[0])
+        order = preference(labels)
+        winners = order[np.isclose(shares, shares.max(axis=1, keepdims=True))[:, order].argmax(axis=1)]
+        entities = Annotations.from_labels(winners, corpus.offsets, labels)
+        if labels.state_space == "io":
+            return SoftLabels.from_io(corpus.types, corpus.offsets, shares), entities
+        return SoftLabels(corpus.types, corpus.offsets, shares.astype(np.float32)), entities
+
+
+def preference(labels: LabelSet) -> NDArray[np.int64]:
+    """Label numbers in the order in which they win ties: types by name, inside before begin, O last.
+
+    >>> [LabelSet(("PER", "LOC")).names[number] for number in preference(LabelSet(("PER", "LOC")))]
+    ['I-LOC', 'B-LOC', 'I-PER', 'B-PER', 'O']
+    """
+
+    def key(number: int) -> tuple[bool, str, bool]:
+        type_id = int(labels.type_ids[number])
+        return (type_id == 0, "" if type_id == 0 else labels.types[type_id - 1], bool(labels.begins[number]))
+
+    return np.array(sorted(range(len(labels)), key=key), np.int64)

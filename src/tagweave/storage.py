@@ -1,0 +1,144 @@
+"""Folders that hold a model or a finished step: JSON and safetensors, nothing that can run code.
+
+A folder holds `config.json`, `parameters.safetensors`, and `manifest.json` with the size and SHA-256 of every file. It is
+written under a temporary name and renamed, so it is either whole or not there.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tagweave.errors import StorageError
+
+CONFIG = "config.json"
+PARAMETERS = "parameters.safetensors"
+MANIFEST = "manifest.json"
+
+
+@contextmanager
+def new_folder(folder: Path) -> Iterator[Path]:
+    """A temporary folder beside `folder` that takes its place when the block ends without an error.
+
+    Raises:
+        StorageError: `folder` exists and is no folder that was made this way, so replacing it could lose something.
+    """
+    folder = Path(folder)
+    if folder.exists() and any(folder.iterdir() if folder.is_dir() else [folder]) and not (folder / MANIFEST).exists():
+        raise StorageError(f"{folder} exists and was not written by tagweave: choose another place or remove it")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    work = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+    try:
+        yield work
+        write_json(work / MANIFEST, {path.relative_to(work).as_posix(): _fingerprint(path) for path in _files(work)})
+        os.chmod(work, 0o755)
+        if folder.exists():
+            old = Path(tempfile.mkdtemp(prefix=f".{folder.name}.old.", dir=folder.parent))
+            os.replace(folder, old)
+            os.replace(work, folder)
+            shutil.rmtree(old)
+        else:
+            os.replace(work, folder)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def verify(folder: Path) -> None:
+    """Check every file of a folder against its manifest.
+
+    Raises:
+        StorageError: a file is missing, or has changed since it was written.
+    """
+    manifest = read_json(Path(folder) / MANIFEST)
+    for name, fingerprint in manifest.items():
+        path = Path(folder) / name
+        if not path.is_file():
+            raise StorageError(f"{path} is missing: the folder is incomplete, save it again")
+        if _fingerprint(path) != fingerprint:
+            raise StorageError(f"{path} has changed since it was written: save the folder again")
+
+
+def save_folder(folder: Path, kind: str, config: Mapping[str, Any], parameters: Mapping[str, NDArray[Any]]) -> None:
+    """Write a model: settings as JSON, arrays as safetensors.
+
+    Args:
+        folder: where; an older folder of the same name is replaced.
+        kind: what it holds, checked by `load_folder`.
+        config: anything that JSON can hold.
+        parameters: arrays by name.
+    """
+    from safetensors.numpy import save_file
+
+    from tagweave import __version__
+
+    with new_folder(folder) as work:
+        write_json(work / CONFIG, {"kind": kind, "tagweave": __version__, **config})
+        save_file({name: np.ascontiguousarray(array) for name, array in parameters.items()}, work / PARAMETERS)
+
+
+def load_folder(folder: Path, kind: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Read what `save_folder` wrote.
+
+    Raises:
+        StorageError: the folder is missing, incomplete, changed, or holds something else than `kind`.
+    """
+    from safetensors.numpy import load_file
+
+    folder = Path(folder)
+    if not (folder / CONFIG).is_file():
+        raise StorageError(f"{folder} is no folder with a saved {kind}: {CONFIG} is missing")
+    verify(folder)
+    config = read_json(folder / CONFIG)
+    if config.get("kind") != kind:
+        raise StorageError(f"{folder} holds a {config.get('kind')!r}, not a {kind}")
+    return config, load_file(folder / PARAMETERS)
+
+
+def write_json(path: Path, value: Mapping[str, Any]) -> None:
+    """Write JSON, UTF-8, under a temporary name that is then renamed."""
+    partial = path.with_name(f".{path.name}.part")
+    text = json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False, default=_plain)
+    partial.write_text(text + "\n", encoding="utf-8", newline="\n")
+    os.replace(partial, path)
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Read a JSON object.
+
+    Raises:
+        StorageError: the file is missing or is no JSON object.
+    """
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise StorageError(f"{path} cannot be read: {error}") from None
+    if not isinstance(value, dict):
+        raise StorageError(f"{path} does not hold a JSON object")
+    return value
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, Path):
+        return str(value)
+    raise TypeError(f"{type(value).__name__} cannot be written as JSON")
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def _fingerprint(path: Path) -> dict[str, Any]:
+    with path.open("rb") as file:
+        return {"bytes": path.stat().st_size, "sha256": hashlib.file_digest(file, "sha256").hexdigest()}
