@@ -1,0 +1,127 @@
+"""tagweave: many noisy taggers in, one accurate named-entity recogniser out.
+
+Everything public is here; a name is loaded when it is first used, so that importing the package costs next to nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tagweave.alternate import AlternateTraining, Round
+    from tagweave.annotations import Annotations, Span
+    from tagweave.corpus import Corpus, CorpusBuilder, Document
+    from tagweave.embeddings import embed
+    from tagweave.errors import (
+        AlignmentError,
+        DataError,
+        FormatError,
+        LabelError,
+        MissingExtraError,
+        NotFittedError,
+        StorageError,
+        TagweaveError,
+        TagweaveWarning,
+        TrainingError,
+        UsageError,
+    )
+    from tagweave.evaluation import Scores, evaluate, score_tags
+    from tagweave.formats import read, write
+    from tagweave.label_models import HMM, BestConsensus, ConditionalHMM, LabelModel, MajorityVote, SpanVote
+    from tagweave.labels import LabelSet
+    from tagweave.observations import Observations, observe
+    from tagweave.report import Table
+    from tagweave.soft_labels import SoftLabels
+    from tagweave.tagger import Tagger
+
+__version__ = "0.1.0"
+
+_MODULE_OF = {
+    "AlignmentError": "errors",
+    "AlternateTraining": "alternate",
+    "Annotations": "annotations",
+    "BestConsensus": "label_models",
+    "ConditionalHMM": "label_models",
+    "Corpus": "corpus",
+    "CorpusBuilder": "corpus",
+    "DataError": "errors",
+    "Document": "corpus",
+    "FormatError": "errors",
+    "HMM": "label_models",
+    "LabelError": "errors",
+    "LabelModel": "label_models",
+    "LabelSet": "labels",
+    "MajorityVote": "label_models",
+    "MissingExtraError": "errors",
+    "NotFittedError": "errors",
+    "Observations": "observations",
+    "Round": "alternate",
+    "Scores": "evaluation",
+    "SoftLabels": "soft_labels",
+    "Span": "annotations",
+    "SpanVote": "label_models",
+    "StorageError": "errors",
+    "Table": "report",
+    "Tagger": "tagger",
+    "TagweaveError": "errors",
+    "TagweaveWarning": "errors",
+    "TrainingError": "errors",
+    "UsageError": "errors",
+    "embed": "embeddings",
+    "evaluate": "evaluation",
+    "observe": "observations",
+    "read": "formats",
+    "score_tags": "evaluation",
+    "write": "formats",
+}
+
+__all__ = [  # sorted as strings, capitals first
+    "AlignmentError",
+    "AlternateTraining",
+    "Annotations",
+    "BestConsensus",
+    "ConditionalHMM",
+    "Corpus",
+    "CorpusBuilder",
+    "DataError",
+    "Document",
+    "FormatError",
+    "HMM",
+    "LabelError",
+    "LabelModel",
+    "LabelSet",
+    "MajorityVote",
+    "MissingExtraError",
+    "NotFittedError",
+    "Observations",
+    "Round",
+    "Scores",
+    "SoftLabels",
+    "Span",
+    "SpanVote",
+    "StorageError",
+    "Table",
+    "Tagger",
+    "TagweaveError",
+    "TagweaveWarning",
+    "TrainingError",
+    "UsageError",
+    "__version__",
+    "embed",
+    "evaluate",
+    "observe",
+    "read",
+    "score_tags",
+    "write",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module 'tagweave' has no attribute {name!r}")
+    value = getattr(import_module(f"tagweave.{_MODULE_OF[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
