@@ -1,0 +1,73 @@
+from collections.abc import Sequence
+
+import pytest
+
+from tagweave.demo.corpus import tokenise
+from tagweave.demo.rules import SOURCES, base_forms
+
+
+def words(text: str) -> list[str]:
+    return [text[start:end] for start, end in tokenise(text)]
+
+
+def votes(source: str, text: str) -> list[tuple[str, str]]:
+    tokens = words(text)
+    return [(" ".join(tokens[start:end]), type_) for start, end, type_ in SOURCES[source](tokens)]
+
+
+CASES = [
+    ("plants-dictionary", "Runner beans and ROSEMARY", [("Runner beans", "Plant"), ("ROSEMARY", "Plant")]),
+    (
+        "plants-dictionary",
+        "sweet peas, peas and cherries",
+        [("sweet peas", "Plant"), ("peas", "Plant"), ("cherries", "Plant")],
+    ),
+    ("latin-genera", "Try Acer griseum, not acer", [("Acer griseum", "Plant")]),
+    ("nursery-catalogue", "The sun rose in May", [("rose", "Plant"), ("May", "Plant")]),
+    ("problems-dictionary", "box blight, then blight", [("box blight", "Problem"), ("blight", "Problem")]),
+    ("remedies-dictionary", "Neem oil or beer traps", [("Neem oil", "Treatment"), ("beer traps", "Treatment")]),
+    ("problem-heads", "a bad case of powdery mildew", [("powdery mildew", "Problem")]),
+    ("problem-heads", "the small brown pear midges", [("brown pear midges", "Problem")]),
+    ("problem-heads", "a butterfly", []),
+    ("treatment-triggers", "sprayed the lot with warm soapy water.", [("warm soapy water", "Treatment")]),
+    ("treatment-triggers", "a pinch of the borax in it", [("borax", "Treatment")]),
+    ("treatment-triggers", "we went with them", []),
+    ("problem-triggers", "infested with thrips", [("thrips", "Problem")]),
+    ("problem-triggers", "infested with", []),
+    ("latin-binomial", "Plant Fatsia japonica here", [("Fatsia japonica", "Plant")]),
+    ("latin-binomial", "Phytophthora ramorum", [("Phytophthora ramorum", "Plant")]),
+    ("cultivar-quotes", "My Acer palmatum 'Sango-kaku' glows", [("Acer palmatum ' Sango-kaku '", "Plant")]),
+    ("cultivar-quotes", "Three Geranium 'Rozanne'.", [("Geranium ' Rozanne '", "Plant")]),
+    ("cultivar-quotes", "It says 'frost hardy' there", []),
+    ("capitalised-words", "Seen in New York and I like it", [("New York", "Plant")]),
+    ("gardening-verbs", "sow the early carrots", [("early carrots", "Plant")]),
+    ("ambiguous-words", "She rose by the rose", [("rose", "O")]),
+    ("ambiguous-words", "Sage advice in mint condition", [("Sage", "O"), ("mint", "O")]),
+    ("ambiguous-words", "rust on the gate", [("rust", "O")]),
+    ("ambiguous-words", "rust on the beans", []),
+    ("generic-words", "Pests of trees in July", [("Pests", "O"), ("trees", "O"), ("July", "O")]),
+]
+
+
+@pytest.mark.parametrize(("source", "text", "expected"), CASES)
+def test_votes(source: str, text: str, expected: list[tuple[str, str]]) -> None:
+    assert votes(source, text) == expected
+
+
+def test_every_source_is_covered() -> None:
+    assert {source for source, _, _ in CASES} == set(SOURCES)
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("tokens", [[], ["rust"], ["'"], ["with"], ["grow"], ["against", "the"], ["Rosa", "'", "X"]])
+def test_short_sentences(source: str, tokens: Sequence[str]) -> None:
+    assert all(0 <= start < end <= len(tokens) for start, end, _ in SOURCES[source](tokens))
+
+
+def test_sources_have_descriptions() -> None:
+    assert all(source.__doc__ and len(source.__doc__.splitlines()) == 1 for source in SOURCES.values())
+
+
+def test_base_forms_keep_short_words() -> None:
+    assert base_forms("is") == ("is",)
+    assert "potato" in base_forms("potatoes")
