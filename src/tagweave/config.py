@@ -133,6 +133,6 @@ def _convert_plain(name: str, value: object, hint: Any) -> Any:  # noqa: ANN401
         raise UsageError(f"{name} must be {'a whole number' if hint is int else 'a number'}, not {value!r}")
     if hint in (str, Path) and isinstance(value, str | Path):
         return hint(value)
-    if hint is Any or (isinstance(hint, type) and isinstance(value, hint)):
+    if hint is Any or (isinstance(hint, type) and isinstance(value, hint) and not isinstance(value, bool)):
         return value
     raise UsageError(f"{name} must be of type {getattr(hint, '__name__', hint)}, not {value!r}")

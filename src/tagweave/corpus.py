@@ -188,17 +188,17 @@ class Corpus:
 
     def with_source(self, name: str, column: Column) -> Self:
         """One more source; a source of the same name is replaced."""
-        self._check_length(name, column)
+        self._check_column(name, column)
         return replace(self, sources={**self.sources, name: column})
 
     def with_entities(self, entities: Annotations | None, soft_labels: SoftLabels | None = None) -> Self:
         """Other entities, and the soft labels they come from."""
         for column in (entities, soft_labels):
             if column is not None:
-                self._check_length("entities", column)
+                self._check_column("entities", column)
         return replace(self, entities=entities, soft_labels=soft_labels)
 
-    def _check_length(self, name: str, column: Column) -> None:
+    def _check_column(self, name: str, column: Column) -> None:
         if len(column.offsets) != len(self.offsets):
             raise AlignmentError(f"{name}: {len(column.offsets) - 1} documents, but the corpus has {len(self)}")
         if isinstance(column, SoftLabels) and not np.array_equal(column.offsets, self.offsets):
@@ -207,6 +207,8 @@ class Corpus:
                 f"{name}: document {self.id_list[index]!r} has {np.diff(self.offsets)[index]} tokens, "
                 f"but soft labels for {np.diff(column.offsets)[index]}"
             )
+        if isinstance(column, SoftLabels):
+            column.check(self.id_list)
 
     def with_types(self, types: Sequence[str]) -> Self:
         """The same corpus with its types in the given order; names not used so far may be added.

@@ -137,8 +137,8 @@ def observe(corpus: Corpus, state_space: StateSpace = "io", silence: Silence = "
     for column, annotations in enumerate(hard.values()):
         _paint(corpus, annotations.without_overlaps(), first, inside, votes[:, column])
     said = np.zeros((len(votes), len(soft), len(labels)), np.float32)
-    for column, (name, source) in enumerate(soft.items()):
-        said[:, column] = _soft(corpus, name, source, patterns, (first, inside))
+    for column, source in enumerate(soft.values()):
+        said[:, column] = _soft(corpus, source, patterns, (first, inside))
     ran = [_ran(corpus, column) for column in (*hard.values(), *soft.values())]
     _settle_silence(corpus, silence, votes, said, np.array(ran, bool).reshape(-1, len(corpus)).T)
     return Observations(labels, (*hard, *soft), corpus.offsets, votes, patterns, said)
@@ -179,14 +179,12 @@ def _covered(starts: NDArray[np.int64], ends: NDArray[np.int64]) -> tuple[NDArra
 
 def _soft(
     corpus: Corpus,
-    name: str,
     source: Annotations | SoftLabels,
     patterns: NDArray[np.float64],
     numbers: tuple[NDArray[np.int8], NDArray[np.int8]],
 ) -> NDArray[np.float32]:
     """Probabilities of a soft source, of shape [tokens, labels]; rows of zeros where it is silent."""
     if isinstance(source, SoftLabels):
-        source.check(corpus.id_list)
         return source.probabilities if patterns.shape[1] == source.probabilities.shape[1] else source.io()
     votes = np.full(int(corpus.offsets[-1]), ABSTAIN, np.int8)
     spans = source.without_overlaps()

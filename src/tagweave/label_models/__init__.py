@@ -1,5 +1,10 @@
 """Label models: denoisers of the votes of many sources, under one contract (`base.LabelModel`)."""
 
+from collections.abc import Mapping
+from typing import Any
+
+from tagweave.config import create
+from tagweave.errors import unknown_name
 from tagweave.label_models.base import LabelModel
 from tagweave.label_models.best_consensus import BestConsensus
 from tagweave.label_models.majority_vote import MajorityVote
@@ -8,4 +13,18 @@ from tagweave.label_models.span_vote import SpanVote
 LABEL_MODELS: dict[str, type[LabelModel]] = {model.name: model for model in (BestConsensus, MajorityVote, SpanVote)}
 """Every label model by the name that the command line knows."""
 
-__all__ = ["LABEL_MODELS", "BestConsensus", "LabelModel", "MajorityVote", "SpanVote"]
+__all__ = ["LABEL_MODELS", "BestConsensus", "LabelModel", "MajorityVote", "SpanVote", "create_label_model"]
+
+
+def create_label_model(name: str, settings: Mapping[str, Any] | None = None) -> LabelModel:
+    """A label model by name.
+
+    Raises:
+        UsageError: there is no such model, or no such setting of it; the message has the nearest name.
+
+    >>> create_label_model("majority-vote", {"state_space": "bio"})
+    MajorityVote(state_space='bio', silence='token', seed=0)
+    """
+    if name not in LABEL_MODELS:
+        raise unknown_name("label model", name, LABEL_MODELS)
+    return create(LABEL_MODELS[name], settings or {})

@@ -1,0 +1,5 @@
+"""`python -m tagweave`."""
+
+from tagweave.cli import main
+
+main()

@@ -1,0 +1,82 @@
+"""The command line: one file a command, each a thin signature over functions of the library.
+
+What a user can cause ends in one paragraph on stderr and an exit code (1, or 2 for wrong usage), never in a traceback.
+"""
+
+import sys
+import textwrap
+import warnings
+from typing import Annotated
+
+import typer
+
+from tagweave import __version__, progress
+from tagweave.cli.aggregate import aggregate
+from tagweave.cli.alternate import alternate
+from tagweave.cli.convert import convert
+from tagweave.cli.demo import demo
+from tagweave.cli.evaluate import evaluate
+from tagweave.cli.predict import predict
+from tagweave.cli.train import train
+from tagweave.errors import TagweaveError, TagweaveWarning
+
+app = typer.Typer(
+    name="tagweave",
+    help="Turn many noisy taggers into one accurate named-entity recogniser, without gold labels.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for _command in (demo, aggregate, train, alternate, predict, evaluate, convert):
+    app.command()(_command)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"tagweave {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress on stderr.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    progress.show(not quiet)
+
+
+def main() -> None:
+    """Run the command line; the entry point of the `tagweave` script."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    warnings.simplefilter("always", TagweaveWarning)
+    warnings.showwarning = _show_warning
+    try:
+        app()
+    except TagweaveError as error:
+        _paragraph("error", str(error))
+        sys.exit(error.exit_code)
+    except (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError) as error:
+        _paragraph("error", f"{error.filename}: {error.strerror}")
+        sys.exit(1)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(1)
+    except KeyboardInterrupt:
+        _paragraph("stopped", "interrupted; what was finished is kept")
+        sys.exit(130)
+
+
+def _show_warning(message: Warning | str, category: type[Warning], *_: object) -> None:
+    if issubclass(category, TagweaveWarning):
+        _paragraph("warning", str(message))
+
+
+def _paragraph(kind: str, message: str) -> None:
+    indent = " " * (len(kind) + 2)
+    wrapped = textwrap.fill(message, 110, initial_indent=f"{kind}: ", subsequent_indent=indent, break_long_words=False)
+    sys.stderr.write(f"{wrapped}\n")

@@ -1,0 +1,60 @@
+"""`tagweave aggregate`: let the sources vote, and write the denoised labels."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tagweave.cli.options import Coarse, Dev, Seed, Settings, Sources, choose, read_corpus
+
+
+def aggregate(
+    train: Annotated[Path, typer.Argument(metavar="TRAIN", help="Documents with votes; their gold is not looked at.")],
+    model: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME", help="majority-vote, span-vote, hmm, chmm, chmm-iid or best-consensus (an oracle)."
+        ),
+    ],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="Where the labels go; `-` is standard output.")],
+    sources: Sources = None,
+    state_space: Annotated[
+        str | None, typer.Option(metavar="io|bio", help="Hidden labels. [default: the model's own]")
+    ] = None,
+    encoder: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Encoder of models on embeddings: a folder, a name, or `default`."),
+    ] = None,
+    dev: Dev = None,
+    apply: Annotated[Path | None, typer.Option(metavar="FILE", help="Documents to label. [default: TRAIN]")] = None,
+    save: Annotated[Path | None, typer.Option(metavar="DIR", help="Keep the fitted model in this folder.")] = None,
+    show: Annotated[bool, typer.Option("--show", help="Print on stderr what the model learned.")] = False,
+    coarse: Coarse = [],  # noqa: B006
+    seed: Seed = 0,
+    settings: Settings = [],  # noqa: B006
+) -> None:
+    """Fit a label model on the votes in TRAIN and write its labels.
+
+    Each line of the output has id, tokens, entities as [start, end, type, score], and the probability of every label
+    on every token.
+    """
+    from tagweave import progress
+    from tagweave.cli.scores import show_scores
+    from tagweave.config import parse_pairs
+    from tagweave.formats import write
+    from tagweave.label_models import create_label_model
+
+    chosen = choose(parse_pairs(settings), state_space=state_space, encoder=encoder)
+    label_model = create_label_model(model, choose(chosen, seed=seed))
+    corpus = read_corpus(train, sources, coarse)
+    held_out = None if dev is None else read_corpus(dev, sources, coarse)
+    label_model.fit(corpus, held_out)
+    if save is not None:
+        label_model.save(save)
+    if show:
+        for table in label_model.tables():
+            progress.say(f"{table.text()}\n")
+    if held_out is not None:
+        show_scores({model: label_model.predict(held_out)}, held_out)
+    target = corpus if apply is None else read_corpus(apply, sources, coarse)
+    write(label_model.predict(target).select_sources([]), out)

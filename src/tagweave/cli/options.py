@@ -1,0 +1,79 @@
+"""Options that several commands share, and how their texts become arguments of the library."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tagweave.errors import UsageError, unknown_name
+
+if TYPE_CHECKING:
+    from tagweave.corpus import Corpus
+
+Settings = Annotated[
+    list[str], typer.Option("--set", metavar="KEY=VALUE", help="A setting of the component; may be repeated.")
+]
+Sources = Annotated[
+    str | None, typer.Option("--sources", metavar="A,B,...", help="Only these sources, in this order. [default: all]")
+]
+Coarse = Annotated[
+    list[str],
+    typer.Option(
+        "--coarse", metavar="TYPE=A,B", help="A type of sources that stands for one of several types; may be repeated."
+    ),
+]
+Seed = Annotated[int, typer.Option(help="Seed of everything with chance in it.")]
+Encoder = Annotated[
+    str, typer.Option(metavar="NAME", help="A folder, a Hugging Face name, or `default` for the embedded MiniLM.")
+]
+Dev = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Documents with gold, to choose by. Without it no gold is used.")
+]
+
+
+def read_corpus(path: Path, sources: str | None = None, coarse: Iterable[str] = ()) -> "Corpus":
+    """Read a file and keep the chosen sources."""
+    from tagweave.formats import read
+
+    corpus = read(path, coarse=dict(map(_coarse, coarse)))
+    return corpus if sources is None else corpus.select_sources(split_names(sources, corpus.sources))
+
+
+def _coarse(text: str) -> tuple[str, tuple[str, ...]]:
+    name, equals, members = text.partition("=")
+    if not equals or not name or not members:
+        raise UsageError(f"--coarse {text}: write TYPE=A,B")
+    return name, tuple(members.split(","))
+
+
+def split_names(text: str, known: Iterable[str]) -> list[str]:
+    """Names from a list with commas, where a name may itself hold commas.
+
+    >>> split_names("a,b, c,d", ["a", "b, c", "d"])
+    ['a', 'b, c', 'd']
+    """
+    names, parts, found = set(known), text.split(","), []
+    while parts:
+        for length in range(len(parts), 0, -1):
+            name = ",".join(parts[:length])
+            if name in names or name.strip() in names:
+                found.append(name if name in names else name.strip())
+                parts = parts[length:]
+                break
+        else:
+            raise unknown_name("source", parts[0].strip(), names)
+    return found
+
+
+def choose(settings: Mapping[str, Any], **options: Any) -> dict[str, Any]:  # noqa: ANN401
+    """Settings with the options of the command line added; an option that was not given (None) adds nothing.
+
+    Raises:
+        UsageError: one thing is given in two ways.
+    """
+    given = {name: value for name, value in options.items() if value is not None}
+    for name in given:
+        if name in settings:
+            raise UsageError(f"{name} is given twice: as an option of its own and by --set")
+    return {**settings, **given}

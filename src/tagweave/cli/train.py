@@ -1,0 +1,32 @@
+"""`tagweave train`: a tagger from labelled documents."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tagweave.cli.options import Dev, Encoder, Seed, Settings, choose
+
+
+def train(
+    labelled: Annotated[
+        Path, typer.Argument(metavar="LABELLED", help="Documents with soft labels (or entities), as aggregate writes.")
+    ],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the tagger.")],
+    encoder: Encoder = "default",
+    dev: Dev = None,
+    seed: Seed = 0,
+    settings: Settings = [],  # noqa: B006
+) -> None:
+    """Train a tagger on soft labels and save it as a Hugging Face folder."""
+    from tagweave.cli.scores import show_scores
+    from tagweave.config import create, parse_pairs
+    from tagweave.formats import read
+    from tagweave.tagger import Tagger
+
+    tagger = create(Tagger, choose(parse_pairs(settings), encoder=encoder, seed=seed))
+    held_out = None if dev is None else read(dev)
+    tagger.fit(read(labelled), held_out)
+    tagger.save(out)
+    if held_out is not None:
+        show_scores({"tagger": tagger.predict(held_out)}, held_out)

@@ -1,0 +1,259 @@
+"""What every label model must do, whatever it learns."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tagweave.annotations import Annotations, Span
+from tagweave.corpus import Corpus, Document
+from tagweave.errors import DataError, NotFittedError, TagweaveError, UsageError
+from tagweave.label_models import LABEL_MODELS, LabelModel, create_label_model
+from tagweave.soft_labels import SoftLabels
+
+WORDS = "the old Ada Lovelace met Bo in rainy Oslo near Lake Como today".split()
+TYPES = ("LOC", "PER")
+
+QUICK: dict[str, dict[str, Any]] = {"chmm": {"epochs": 2}, "chmm-iid": {"epochs": 2}}
+"""Settings that keep a slow model quick in these tests."""
+
+pytestmark = pytest.mark.parametrize("name", sorted(LABEL_MODELS))
+
+
+def make(name: str, **settings: object) -> LabelModel:
+    return create_label_model(name, {**QUICK.get(name, {}), **settings})
+
+
+def documents(count: int = 40, seed: int = 0) -> list[Document]:
+    """Sentences with gold names, and sources that see most of them, mix up types and cut spans short."""
+    chance = np.random.default_rng(seed)
+    made = []
+    for number in range(count):
+        words = [*WORDS[: int(chance.integers(1, len(WORDS) + 1))]]
+        found = [Span(2, 4, "PER"), Span(5, 6, "PER"), Span(8, 9, "LOC"), Span(10, 12, "LOC")]
+        gold = [span for span in found if span.end <= len(words)]
+        sources: dict[str, list[Span] | None] = {}
+        for source, recall, error in (("good", 0.9, 0.02), ("fair", 0.7, 0.2), ("poor", 0.5, 0.4)):
+            said = [span for span in gold if chance.random() < recall]
+            swapped = [s._replace(type="LOC" if s.type == "PER" else "PER") if chance.random() < error else s for s in said]
+            sources[source] = [s._replace(end=s.start + 1) if chance.random() < error else s for s in swapped]
+        if number % 7 == 3:
+            sources["poor"] = None
+        if number % 11 == 5:
+            sources = dict.fromkeys(sources, [])
+        made.append(Document(f"d{number}", words, entities=gold, sources=sources))
+    return made
+
+
+def corpus(count: int = 40, seed: int = 0) -> Corpus:
+    return Corpus.from_documents(documents(count, seed), TYPES)
+
+
+def probabilities(model: LabelModel, target: Corpus) -> np.ndarray[Any, Any]:
+    soft = model.predict_proba(target)
+    order = [soft.labels.names.index(label) for label in ("O", "B-LOC", "I-LOC", "B-PER", "I-PER")]
+    return soft.probabilities[:, order]
+
+
+def entities(model: LabelModel, target: Corpus) -> list[list[tuple[int, int, str]]]:
+    return [[span[:3] for span in document.entities or ()] for document in model.predict(target)]
+
+
+@pytest.mark.parametrize("state_space", ["io", "bio"])
+@pytest.mark.parametrize("silence", ["never", "token", "sentence", "document", "always"])
+def test_every_token_gets_a_distribution(name: str, state_space: str, silence: str) -> None:
+    train = corpus()
+    soft = make(name, state_space=state_space, silence=silence).fit(train).predict_proba(train)
+    soft.check(train.id_list)
+    np.testing.assert_allclose(soft.probabilities.sum(axis=1), 1, atol=1e-5)
+    np.testing.assert_array_equal(soft.offsets, train.offsets)
+    assert soft.probabilities[train.offsets[:-1], 2::2].max() < 1e-6, "a document cannot start inside an entity"
+
+
+def f1(predicted: list[list[tuple[int, int, str]]]) -> float:
+    gold = [[span[:3] for span in document.entities or ()] for document in documents()]
+    correct = sum(len(set(a) & set(b)) for a, b in zip(predicted, gold, strict=True))
+    return 2 * correct / (sum(map(len, predicted)) + sum(map(len, gold)))
+
+
+def test_labels_are_much_better_than_the_poor_source(name: str) -> None:
+    train = corpus()
+    poor = f1([[s[:3] for s in d.sources["poor"] or ()] for d in train])
+    assert f1(entities(make(name).fit(train), train)) > poor + 0.2
+
+
+def test_order_of_sources_changes_nothing(name: str) -> None:
+    train = corpus()
+    turned = train.select_sources(list(train.sources)[::-1])
+    np.testing.assert_allclose(
+        probabilities(make(name).fit(train), train), probabilities(make(name).fit(turned), turned), atol=2e-3
+    )
+
+
+def test_order_of_types_changes_nothing(name: str) -> None:
+    train, turned = corpus(), Corpus.from_documents(documents(), TYPES[::-1])
+    a, b = make(name).fit(train), make(name).fit(turned)
+    np.testing.assert_allclose(probabilities(a, train), probabilities(b, turned), atol=2e-3)
+    assert entities(a, train) == entities(b, turned)
+
+
+def test_order_of_documents_changes_nothing(name: str) -> None:
+    train = corpus()
+    turned = train.subset(np.arange(len(train))[::-1])
+    a, b = make(name).fit(train).predict(train), make(name).fit(turned).predict(turned)
+    assert {d.id: [s[:3] for s in d.entities or ()] for d in a} == {d.id: [s[:3] for s in d.entities or ()] for d in b}
+
+
+def test_a_subset_gets_what_it_gets_in_the_whole(name: str) -> None:
+    train = corpus()
+    model = make(name).fit(train)
+    chosen = np.array([5, 0, 17])
+    whole, part = model.predict(train).subset(chosen), model.predict(train.subset(chosen))
+    assert whole.soft_labels is not None
+    assert part.soft_labels is not None
+    np.testing.assert_allclose(whole.soft_labels.probabilities, part.soft_labels.probabilities, atol=1e-6)
+    assert [d.entities for d in whole] == [
+        [s._replace(score=pytest.approx(s.score, abs=1e-5)) for s in d.entities or ()] for d in part
+    ]
+
+
+def test_the_input_is_not_changed(name: str) -> None:
+    train = corpus()
+    before = list(train)
+    make(name).fit(train, corpus(10, seed=5)).predict(train)
+    assert list(train) == before
+
+
+def test_gold_of_the_corpus_does_not_matter(name: str) -> None:
+    train = corpus()
+    blind, seeing = make(name).fit(train.with_entities(None)), make(name).fit(train)
+    np.testing.assert_array_equal(probabilities(blind, train), probabilities(seeing, train))
+
+
+def test_the_same_seed_gives_the_same_result(name: str) -> None:
+    train = corpus()
+    first, second = (make(name, seed=3).fit(train) for _ in range(2))
+    np.testing.assert_array_equal(probabilities(first, train), probabilities(second, train))
+    for key, value in first.parameters().items():
+        np.testing.assert_array_equal(value, second.parameters()[key])
+
+
+def test_documents_where_nobody_speaks_are_answered_with_outside(name: str) -> None:
+    train = corpus()
+    silent = Corpus.from_documents(
+        [
+            Document("quiet", ["a", "b"], entities=[], sources={"good": [], "fair": [], "poor": []}),
+            Document("idle", ["c"], entities=[], sources={"good": None, "fair": None, "poor": None}),
+            Document("empty", [], entities=[], sources={"good": [], "fair": [], "poor": None}),
+        ],
+        TYPES,
+    )
+    answered = make(name).fit(train).predict(silent)
+    assert [document.id for document in answered] == ["quiet", "idle", "empty"]
+    assert [document.entities for document in answered] == [[], [], []]
+
+
+def test_votes_never_seen_in_the_fit_are_answered(name: str) -> None:
+    train = corpus()
+    strange = [Span(0, 1, "PER"), Span(1, 2, "LOC"), Span(2, 3, "PER")]
+    votes = {"good": strange, "fair": [Span(0, 3, "LOC")], "poor": [Span(0, 3, "O")]}
+    new = Corpus.from_documents([Document("x", ["a", "b", "c"], entities=strange, sources=votes)], TYPES)
+    assert np.isfinite(make(name).fit(train).predict_proba(new).probabilities).all()
+
+
+def test_soft_sources_are_taken(name: str) -> None:
+    train = corpus()
+    sure = np.full((int(train.offsets[-1]), 5), 0.02, np.float32)
+    assert train.entities is not None
+    sure[np.arange(len(sure)), train.entities.labels(train.offsets, SoftLabels(TYPES, train.offsets, sure).labels)] = 0.92
+    helped = train.with_source("tagger", SoftLabels(TYPES, train.offsets, sure))
+    model = make(name).fit(helped)
+    assert model.sources_ == ("good", "fair", "poor", "tagger")
+    model.predict_proba(helped).check(helped.id_list)
+
+
+def test_scored_spans_are_taken(name: str) -> None:
+    train = corpus()
+    scored = train.sources["good"]
+    assert isinstance(scored, Annotations)
+    scored = replace(scored, scores=np.full(len(scored), 0.8, np.float32))
+    helped = train.with_source("good", scored)
+    make(name).fit(helped).predict_proba(helped).check(helped.id_list)
+
+
+def test_coarse_types_never_come_out(name: str) -> None:
+    coarse = {"ENT": ("PER", "LOC")}
+    made = [replace(d, sources={**d.sources, "names": [s._replace(type="ENT") for s in d.entities or ()]}) for d in documents()]
+    train = Corpus.from_documents(made, TYPES, coarse)
+    found = {span.type for document in make(name).fit(train).predict(train) for span in document.entities or ()}
+    assert found == {"PER", "LOC"}
+
+
+def test_a_single_source_of_certain_votes_is_followed(name: str) -> None:
+    train = corpus().select_sources(["good"])
+    predicted = entities(make(name).fit(train), train)
+    said = [[s[:3] for s in d.sources["good"] or ()] for d in train]
+    agree = sum(len(set(a) & set(b)) for a, b in zip(predicted, said, strict=True))
+    assert agree > 0.9 * sum(map(len, said))
+
+
+def test_documents_of_one_token(name: str) -> None:
+    made = [Document(f"d{i}", ["Oslo"], entities=[Span(0, 1, "LOC")], sources={"a": [Span(0, 1, "LOC")]}) for i in range(5)]
+    train = Corpus.from_documents(made, TYPES)
+    assert entities(make(name).fit(train), train) == [[(0, 1, "LOC")]] * 5
+
+
+def test_saved_and_loaded_it_answers_the_same(name: str, tmp_path: Path) -> None:
+    train = corpus()
+    model = make(name, state_space="bio", silence="document").fit(train)
+    model.save(tmp_path / "model")
+    loaded = LabelModel.load(tmp_path / "model")
+    assert type(loaded) is type(model)
+    assert loaded.settings() == model.settings()
+    assert loaded.history_ == model.history_
+    np.testing.assert_array_equal(probabilities(loaded, train), probabilities(model, train))
+
+
+def test_learned_values_are_shown_by_name(name: str) -> None:
+    train = corpus()
+    tables = make(name).fit(train).tables()
+    if tables:
+        shown = "\n".join(table.text() for table in tables)
+        assert all(source in shown for source in train.sources)
+        assert all(type_ in shown for type_ in TYPES)
+
+
+def test_other_sources_are_left_aside_and_missing_ones_are_an_error(name: str) -> None:
+    train = corpus()
+    model = make(name).fit(train.select_sources(["good", "fair"]))
+    assert model.predict_proba(train).probabilities.shape == (int(train.offsets[-1]), 5)
+    with pytest.raises(UsageError, match="no source is called 'fair'"):
+        model.predict_proba(train.select_sources(["good"]))
+
+
+def test_unknown_types_are_an_error(name: str) -> None:
+    model = make(name).fit(corpus())
+    votes = {"good": [Span(0, 1, "ORG")], "fair": [], "poor": []}
+    with pytest.raises(DataError, match="ORG"):
+        model.predict(Corpus.from_documents([Document("x", ["a"], entities=[], sources=votes)]))
+
+
+def test_asked_before_it_is_fitted(name: str, tmp_path: Path) -> None:
+    with pytest.raises(NotFittedError, match="has not been fitted"):
+        make(name).predict(corpus())
+    with pytest.raises(NotFittedError, match="has not been fitted"):
+        make(name).save(tmp_path / "model")
+
+
+def test_no_sources_is_an_error(name: str) -> None:
+    with pytest.raises(TagweaveError, match="no source"):
+        make(name).fit(corpus().select_sources([]))
+
+
+def test_wrong_settings_are_errors(name: str) -> None:
+    with pytest.raises(UsageError, match="Did you mean 'silence'"):
+        make(name, silenc="token")
+    with pytest.raises(UsageError, match="bioes"):
+        make(name, state_space="bioes")

@@ -1,0 +1,89 @@
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tagweave.errors import StorageError
+from tagweave.storage import CONFIG, MANIFEST, PARAMETERS, load_folder, new_folder, read_json, save_folder, write_json
+
+
+def save(folder: Path) -> None:
+    save_folder(folder, "thing", {"rate": np.float64(0.5), "names": ("a", "ü")}, {"weights": np.arange(6.0).reshape(2, 3)})
+
+
+def test_round_trip(tmp_path: Path) -> None:
+    save(tmp_path / "model")
+    config, parameters = load_folder(tmp_path / "model", "thing")
+    assert config["rate"] == 0.5
+    assert config["names"] == ["a", "ü"]
+    np.testing.assert_array_equal(parameters["weights"], [[0, 1, 2], [3, 4, 5]])
+
+
+def test_array_views_are_stored_by_their_values(tmp_path: Path) -> None:
+    save_folder(tmp_path / "model", "thing", {}, {"turned": np.arange(6.0).reshape(2, 3).T})
+    np.testing.assert_array_equal(load_folder(tmp_path / "model", "thing")[1]["turned"], [[0, 3], [1, 4], [2, 5]])
+
+
+def test_saving_again_replaces(tmp_path: Path) -> None:
+    save(tmp_path / "model")
+    save_folder(tmp_path / "model", "thing", {"rate": 2}, {})
+    assert load_folder(tmp_path / "model", "thing")[0]["rate"] == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+def test_a_folder_of_somebody_else_is_not_replaced(tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("years of work")
+    with pytest.raises(StorageError, match="was not written by tagweave"):
+        save(tmp_path)
+    assert (tmp_path / "thesis.txt").read_text() == "years of work"
+
+
+def test_an_empty_folder_is_filled(tmp_path: Path) -> None:
+    save(tmp_path)
+    assert load_folder(tmp_path, "thing")[0]["rate"] == 0.5
+
+
+def test_an_error_while_writing_leaves_the_old_folder(tmp_path: Path) -> None:
+    save(tmp_path / "model")
+    with pytest.raises(RuntimeError), new_folder(tmp_path / "model") as work:
+        write_json(work / CONFIG, {})
+        raise RuntimeError
+    assert load_folder(tmp_path / "model", "thing")[0]["rate"] == 0.5
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+@pytest.mark.parametrize("name", [CONFIG, PARAMETERS, MANIFEST])
+@pytest.mark.parametrize("fault", ["missing", "cut", "flipped"])
+def test_every_fault_of_every_file_is_noticed(tmp_path: Path, name: str, fault: str) -> None:
+    save(tmp_path / "model")
+    path = tmp_path / "model" / name
+    content = path.read_bytes()
+    if fault == "missing":
+        path.unlink()
+    elif fault == "cut":
+        path.write_bytes(content[: len(content) // 2])
+    else:
+        path.write_bytes(content[:-9] + bytes([content[-9] ^ 1]) + content[-8:])
+    with pytest.raises(StorageError, match="model"):
+        load_folder(tmp_path / "model", "thing")
+
+
+def test_another_kind_is_an_error(tmp_path: Path) -> None:
+    save(tmp_path / "model")
+    with pytest.raises(StorageError, match="holds a 'thing', not a label-model"):
+        load_folder(tmp_path / "model", "label-model")
+
+
+@pytest.mark.parametrize("text", ["[1]", "{", "[" * 100_000, "\x00"])
+def test_hostile_json_is_an_error(tmp_path: Path, text: str) -> None:
+    (tmp_path / "x.json").write_text(text)
+    with pytest.raises(StorageError, match=r"x\.json"):
+        read_json(tmp_path / "x.json")
+
+
+def test_json_never_holds_nan(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="JSON"):
+        write_json(tmp_path / "x.json", {"loss": float("nan")})
+    write_json(tmp_path / "y.json", {"path": tmp_path})
+    assert json.loads((tmp_path / "y.json").read_text()) == {"path": str(tmp_path)}
