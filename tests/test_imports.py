@@ -31,6 +31,8 @@ LAYERS = [
     "config",
     "formats",
     "evaluation",
+    "windows",
+    "encoder",
     "embeddings",
     "label_models",
     "training",
