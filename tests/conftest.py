@@ -4,6 +4,11 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# The first example of a test may compile a kernel, and machines differ: how long an example takes decides nothing.
+settings.register_profile("tagweave", deadline=None)
+settings.load_profile("tagweave")
 
 
 @pytest.fixture(scope="session")

@@ -140,7 +140,7 @@ def observe(corpus: Corpus, state_space: StateSpace = "io", silence: Silence = "
     for column, source in enumerate(soft.values()):
         said[:, column] = _soft(corpus, source, patterns, (first, inside))
     ran = [_ran(corpus, column) for column in (*hard.values(), *soft.values())]
-    _settle_silence(corpus, silence, votes, said, np.array(ran, bool).reshape(-1, len(corpus)).T)
+    _settle_silence(corpus, silence, votes, said, np.array(ran, bool).reshape(len(ran), len(corpus)).T)
     return Observations(labels, (*hard, *soft), corpus.offsets, votes, patterns, said)
 
 
