@@ -1,0 +1,174 @@
+"""Embeddings of words from a frozen encoder: one row a word, kept on disk."""
+
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tagweave.corpus import Corpus
+from tagweave.encoder import DEFAULT, Batch, Encoder, device, precision
+from tagweave.errors import StorageError, unknown_name
+from tagweave.progress import track
+from tagweave.windows import Windows, batches
+
+if TYPE_CHECKING:
+    import torch
+
+VERSION = 1
+"""Part of every key in the cache; raised when the meaning of a row changes."""
+
+CACHE_VARIABLE = "TAGWEAVE_CACHE"
+
+Pooling = Literal["mean", "first"]
+
+WINDOW = 256
+"""Most pieces in a window."""
+OVERLAP = 64
+"""Pieces that neighbouring windows of a long document share."""
+_BATCH_PIECES = 8192
+
+
+def embed(
+    corpus: Corpus,
+    encoder: str = DEFAULT,
+    *,
+    layer: int = -1,
+    pooling: Pooling = "mean",
+    cache: Path | None = None,
+) -> NDArray[np.float16]:
+    """Embeddings of all words of a corpus.
+
+    Long documents are read in overlapping windows, and each word is taken from where it has most context. A word that the
+    tokenizer makes nothing of gets the row of the unknown piece. The result lies in a file that is mapped into memory; a
+    second call with the same tokens, encoder and settings opens that file.
+
+    Args:
+        corpus: only its tokens and where documents end matter.
+        encoder: name, see `tagweave.encoder.locate`.
+        layer: which hidden layer: -1 is the last, 0 the input embeddings.
+        pooling: `mean` of the word's pieces, or the `first` piece.
+        cache: folder of the files; by default `$TAGWEAVE_CACHE` or `~/.cache/tagweave`, and in it `embeddings`.
+
+    Returns:
+        float16 of shape [tokens, width], read-only.
+
+    Raises:
+        StorageError: there is not enough space for the file.
+
+    >>> from tagweave.corpus import Document
+    >>> corpus = Corpus.from_documents([Document("d", ["Oslo", "is", "cold"])])
+    >>> embed(corpus).shape
+    (3, 384)
+    """
+    if pooling not in ("mean", "first"):
+        raise unknown_name("pooling", pooling, ("mean", "first"))
+    loaded = Encoder.load(encoder)
+    folder = cache_folder() if cache is None else Path(cache)
+    settings = f"{VERSION} {loaded.identity} {layer} {pooling} {WINDOW} {OVERLAP} {precision('auto', device())}"
+    path = folder / f"{_key(corpus, settings)}.npy"
+    found = _open(path, len(corpus.tokens))
+    return _compute(corpus, loaded, layer, pooling, path) if found is None else found
+
+
+def cache_folder() -> Path:
+    """Where embeddings are kept: `$TAGWEAVE_CACHE/embeddings`, or `~/.cache/tagweave/embeddings`."""
+    base = os.environ.get(CACHE_VARIABLE)
+    return (Path(base) if base else Path.home() / ".cache" / "tagweave") / "embeddings"
+
+
+def _key(corpus: Corpus, settings: str) -> str:
+    digest = hashlib.sha256(settings.encode())
+    digest.update(np.ascontiguousarray(corpus.offsets).tobytes())
+    tokens = corpus.tokens
+    _, starts, text = tokens.buffers()
+    ends = np.frombuffer(starts, np.int64)[tokens.offset : tokens.offset + len(tokens) + 1]
+    digest.update((ends - ends[:1]).tobytes())
+    if text is not None and len(ends):
+        digest.update(memoryview(text)[int(ends[0]) : int(ends[-1])])
+    return digest.hexdigest()
+
+
+def _open(path: Path, rows: int) -> NDArray[np.float16] | None:
+    """The file, or None where there is none or it is not whole."""
+    try:
+        found: NDArray[np.float16] = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError):
+        return None
+    return found if found.dtype == np.float16 and found.ndim == 2 and len(found) == rows else None
+
+
+def _compute(corpus: Corpus, encoder: Encoder, layer: int, pooling: Pooling, path: Path) -> NDArray[np.float16]:
+    model: Any = encoder.model().to(device())
+    shape = (len(corpus.tokens), int(model.config.hidden_size))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    needed, free = 2 * shape[0] * shape[1], shutil.disk_usage(path.parent).free
+    if needed > free:
+        raise StorageError(
+            f"the embeddings need {needed / 1e6:.0f} MB of space in {path.parent}, but {free / 1e6:.0f} MB are free. "
+            f"Make room, or name another folder in {CACHE_VARIABLE}"
+        )
+    handle, partial = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    os.close(handle)
+    try:
+        rows = np.lib.format.open_memmap(partial, "w+", np.float16, shape)
+        for words, values in _rows(corpus, encoder, model, layer, pooling):
+            rows[words] = values
+        rows.flush()
+        del rows
+        os.replace(partial, path)
+    finally:
+        Path(partial).unlink(missing_ok=True)
+    found = _open(path, shape[0])
+    if found is None:
+        raise StorageError(f"{path} was written but cannot be read back")
+    return found
+
+
+def _rows(
+    corpus: Corpus, encoder: Encoder, model: "torch.nn.Module", layer: int, pooling: Pooling
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float16]]]:
+    """Numbers of words, and their embeddings, batch by batch."""
+    import torch
+
+    kind = precision("auto", device())
+    base = 0
+    for part in corpus.batches():
+        pieces = encoder.pieces(part.tokens)
+        windows = Windows.cut(pieces.counts, part.offsets, min(WINDOW, encoder.limit), OVERLAP)
+        plan = batches(windows.lengths(pieces.offsets) + encoder.added, _BATCH_PIECES)
+        for chosen in track(plan, "embedding", len(plan)):
+            batch = encoder.batch(pieces, windows, chosen)
+            inputs = {name: tensor.to(device()) for name, tensor in batch.inputs.items()}
+            with torch.no_grad(), torch.autocast(device().type, kind, enabled=kind != torch.float32):
+                if layer == -1:
+                    hidden = model(**inputs).last_hidden_state
+                else:
+                    hidden = model(**inputs, output_hidden_states=True).hidden_states[layer]
+            yield base + batch.words, _pool(hidden.float().flatten(0, 1), batch, pooling)
+        base += len(part.tokens)
+
+
+def _pool(hidden: "torch.Tensor", batch: Batch, pooling: Pooling) -> NDArray[np.float16]:
+    """One row a word from the flattened pieces of a batch."""
+    import torch
+
+    if pooling == "first":
+        return _half(hidden[torch.from_numpy(batch.positions).to(hidden.device)])
+    counts = torch.from_numpy(batch.counts).to(hidden.device)
+    words = torch.repeat_interleave(counts)
+    ends = torch.cumsum(counts, 0)
+    starts = torch.from_numpy(batch.positions).to(hidden.device) - (ends - counts)
+    rows = starts[words] + torch.arange(len(words), device=hidden.device)
+    sums = torch.zeros(len(counts), hidden.shape[1], device=hidden.device).index_add_(0, words, hidden[rows])
+    return _half(sums / counts[:, None])
+
+
+def _half(rows: "torch.Tensor") -> NDArray[np.float16]:
+    half: NDArray[np.float16] = rows.half().cpu().numpy()
+    return half

@@ -1,0 +1,189 @@
+"""How a tagger is trained: batches of windows, the loss, one record an epoch, the choice of the best epoch, resuming."""
+
+import copy
+import hashlib
+import shutil
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from tagweave.corpus import Corpus
+from tagweave.encoder import Encoder, device
+from tagweave.errors import DataError, StorageError, TagweaveWarning
+from tagweave.evaluation import evaluate
+from tagweave.labels import LabelSet
+from tagweave.progress import say, track
+from tagweave.tagger.model import Epoch, Tagger
+from tagweave.tagger.targets import soft_cross_entropy, targets
+from tagweave.training import LoopSettings, TrainingLoop
+from tagweave.windows import batches
+
+_BYTES_PER_PARAMETER = 32
+"""Space for the best and the last state while one replaces another: 2 x (1 + 3) float32 numbers a parameter."""
+_NARROW = 384
+_RATE_NARROW, _RATE_WIDE = 3e-4, 5e-5
+
+
+class Fitting:
+    """One training of a tagger."""
+
+    def __init__(self, tagger: Tagger, corpus: Corpus, dev: Corpus | None, start_from: Tagger | Path | None) -> None:
+        if dev is not None and dev.entities is None:
+            raise DataError("the dev documents have no gold entities, so no epoch can be chosen by them")
+        self._tagger, self._dev = tagger, dev
+        start = Tagger.load(start_from) if isinstance(start_from, str | Path) else start_from
+        types = corpus.types if start is None else start.labels.types
+        self._corpus = corpus.with_types(types)
+        self._targets, self._known = targets(self._corpus, tagger.label_smoothing)
+        if start is None:
+            tagger.encoder_ = Encoder.load(tagger.encoder)
+            names = LabelSet(types, "bio").names
+            tagger.model_ = tagger.encoder_.classifier(names, tagger.seed, tagger.dropout).to(device())
+        else:
+            tagger.encoder_, tagger.model_ = start.encoder_, copy.deepcopy(start.model_)
+        tagger.types_, tagger.history_ = types, []
+        self._pieces = tagger.encoder_.pieces(corpus.tokens)
+        self._known &= ~self._pieces.vanished
+        self._windows = tagger._windows(self._pieces, corpus.offsets)
+        self._label_weights = torch.ones(self._targets.shape[1], device=device())
+        self._label_weights[0] = tagger.outside_weight
+        self._loop = TrainingLoop(tagger.model_, self._loop_settings(), self._batches, self._loss, self._describe)
+        self._best: dict[str, Tensor] | None = None
+
+    def _loop_settings(self) -> LoopSettings:
+        tagger = self._tagger
+        rate = tagger.learning_rate
+        if rate is None:
+            rate = _RATE_NARROW if tagger.model_.config.hidden_size <= _NARROW else _RATE_WIDE
+        return LoopSettings(
+            epochs=tagger.epochs,
+            learning_rate=rate,
+            warmup=tagger.warmup,
+            weight_decay=tagger.weight_decay,
+            clip=tagger.clip,
+            whole_batch=tagger.whole_batch,
+            seed=tagger.seed,
+        )
+
+    def _batches(self, epoch: int) -> list[NDArray[np.int64]]:
+        """The batches of an epoch: numbers of windows."""
+        tagger = self._tagger
+        lengths = self._windows.lengths(self._pieces.offsets) + tagger.encoder_.added
+        chance = np.random.default_rng([tagger.seed, epoch])
+        return batches(lengths, tagger.batch_pieces, tagger.batch_windows, chance)
+
+    def _loss(self, chosen: NDArray[np.int64]) -> tuple[Tensor, float]:
+        """Summed loss and weight over the words of some windows; only known words with pieces of their own count."""
+        if not any(self._known[a:b].any() for a, b in self._kept(chosen)):
+            return torch.zeros(()), 0.0
+        words, logits = self._tagger._logits(self._pieces, self._windows, chosen)
+        rows = self._targets[words] * self._known[words, None]
+        loss, weight = soft_cross_entropy(logits, torch.from_numpy(rows).to(logits.device), self._label_weights)
+        return loss, float(weight)
+
+    def _kept(self, chosen: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+        return zip(self._windows.keep_first[chosen], self._windows.keep_last[chosen], strict=True)
+
+    def _describe(self, chosen: NDArray[np.int64]) -> str:
+        """The ids of the documents in a batch."""
+        documents = np.searchsorted(self._corpus.offsets, self._windows.first[chosen], side="right") - 1
+        return ", ".join(repr(self._corpus.ids[int(index)].as_py()) for index in np.unique(documents))
+
+    def run(self, folder: Path | None, resume: bool) -> Iterator[Epoch]:
+        """Train epoch by epoch; at the end the tagger has the best weights."""
+        if folder is not None:
+            self._check_space(folder)
+            if resume and (folder / "last").exists():
+                self._restore(folder)
+        if not self._stops():
+            for epoch in self._epochs():
+                self._tagger.history_.append(epoch._asdict())
+                self._keep(epoch, folder)
+                yield epoch
+                if self._stops():
+                    break
+        self._finish(folder)
+
+    def _epochs(self) -> Iterator[Epoch]:
+        loss = weight = 0.0
+        steps = 1 if self._tagger.whole_batch else len(self._batches(0))
+        for step in track(self._loop, "training", self._tagger.epochs * steps):
+            loss, weight = loss + step.loss * step.weight, weight + step.weight
+            if step.epoch_ends:
+                epoch = Epoch(step.epoch + 1, loss / weight if weight else 0.0, step.learning_rate)
+                yield epoch if self._dev is None else self._scored(epoch, self._dev)
+                loss = weight = 0.0
+
+    def _scored(self, epoch: Epoch, dev: Corpus) -> Epoch:
+        scores = evaluate(dev, self._tagger.predict(dev.with_entities(None)), bootstrap=0)
+        best = all(scores.f1 > earlier["f1"] for earlier in self._tagger.history_)
+        entities, share = scores.micro.predicted, scores.coverage.tokens
+        say(f"epoch {epoch.epoch}: loss {epoch.loss:.4f}, dev F1 {100 * scores.f1:.2f}, {entities} entities predicted")
+        return epoch._replace(f1=scores.f1, entities=entities, entity_share=share, best=best)
+
+    def _keep(self, epoch: Epoch, folder: Path | None) -> None:
+        if folder is not None:
+            if epoch.best:
+                self._tagger.save(folder / "best")
+            self._loop.save(folder / "last", {"fingerprint": self._fingerprint(), "history": self._tagger.history_})
+        elif epoch.best and self._dev is not None:
+            self._best = {name: value.detach().clone() for name, value in self._tagger.model_.state_dict().items()}
+
+    def _stops(self) -> bool:
+        """Whether the last epochs brought nothing."""
+        patience, history = self._tagger.patience, self._tagger.history_
+        if self._dev is None or patience is None or not history:
+            return False
+        return len(history) - max(index for index, row in enumerate(history) if row["best"]) > patience
+
+    def _finish(self, folder: Path | None) -> None:
+        """Takes up the best weights."""
+        tagger = self._tagger
+        if self._best is not None:
+            tagger.model_.load_state_dict(self._best)
+        elif folder is not None and (folder / "best").exists() and self._dev is not None:
+            tagger.model_.load_state_dict(Tagger.load(folder / "best").model_.state_dict())
+        tagger.model_.eval()
+        best = next((row for row in reversed(tagger.history_) if row["best"]), None)
+        if best is None or best["entities"] is None:
+            return
+        if best["entities"] == 0:
+            warnings.warn(
+                "the tagger predicts no entities (0 entities) on the dev documents", TagweaveWarning, stacklevel=3
+            )
+        elif best["entity_share"] > 0.5:
+            message = f"the tagger takes {100 * best['entity_share']:.0f} % of the dev tokens for entities"
+            warnings.warn(message, TagweaveWarning, stacklevel=3)
+
+    def _check_space(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        needed = _BYTES_PER_PARAMETER * sum(p.numel() for p in self._tagger.model_.parameters())
+        free = shutil.disk_usage(folder).free
+        if free < needed:
+            raise StorageError(
+                f"training keeps up to {needed / 1e6:.0f} MB in {folder}, but only {free / 1e6:.0f} MB of space are free: "
+                "make room or choose another folder"
+            )
+
+    def _fingerprint(self) -> dict[str, Any]:
+        """What must be the same for a training to go on."""
+        digest = hashlib.sha256(self._pieces.ids.tobytes() + self._corpus.offsets.tobytes())
+        digest.update(np.ascontiguousarray(self._targets).tobytes() + self._known.tobytes())
+        return {"data": digest.hexdigest(), **self._tagger.settings()}
+
+    def _restore(self, folder: Path) -> None:
+        notes = self._loop.restore(folder / "last")
+        now, then = self._fingerprint(), notes["fingerprint"]
+        changed = sorted(name for name in {*now, *then} if now.get(name) != then.get(name))
+        if changed:
+            raise StorageError(
+                f"{folder} holds the state of a training with other {', '.join(changed)}: give the same again, or choose "
+                "another folder"
+            )
+        self._tagger.history_ = notes["history"]

@@ -1,0 +1,283 @@
+"""`Tagger`: a token classifier that learns from soft labels."""
+
+import platform
+from collections.abc import Iterator
+from importlib.metadata import version
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tagweave import __version__
+from tagweave.corpus import Corpus
+from tagweave.encoder import DEFAULT, Encoder, Precision, WordPieces, device, precision, quiet, require_bert
+from tagweave.errors import NotFittedError, StorageError
+from tagweave.labels import LabelSet
+from tagweave.progress import track
+from tagweave.soft_labels import SoftLabels
+from tagweave.storage import new_folder, read_json, verify, write_json
+from tagweave.windows import Windows, batches
+
+if TYPE_CHECKING:
+    import torch
+
+CONFIG = "tagweave.json"
+KIND = "tagger"
+_PREDICTION_PIECES = 8192
+
+
+class Epoch(NamedTuple):
+    """One epoch of training."""
+
+    epoch: int
+    """From 1."""
+    loss: float
+    """Mean expected cross-entropy of a word, as it was while the epoch ran."""
+    learning_rate: float
+    """At its last step."""
+    f1: float | None = None
+    """Strict entity F1 on dev, or None without dev."""
+    entities: int | None = None
+    """Entities predicted on dev."""
+    entity_share: float | None = None
+    """Share of the dev tokens in a predicted entity."""
+    best: bool = True
+    """Whether the weights after it are the best so far; the latest are, without dev."""
+
+
+@dataclass(kw_only=True)
+class Tagger:
+    """A BERT-like encoder with a linear head over BIO labels (Li et al., ACL 2021, section 4.4).
+
+    It is trained on soft labels by KL divergence: on the first sub-word piece of each word, the loss is the expected
+    cross-entropy `-sum_l y_l log p_l`, which differs from the divergence by a constant, and which is the ordinary loss where
+    the labels are certain. Labels are read from the most probable one of each word.
+
+    >>> from tagweave.annotations import Span
+    >>> from tagweave.corpus import Document
+    >>> corpus = Corpus.from_documents([Document("d", ["Ada", "left", "Oslo"], entities=[Span(2, 3, "LOC")])])
+    >>> tagger = Tagger(epochs=8, warmup=0).fit(corpus)
+    >>> tagger.predict(corpus)[0].entities[0][:3]
+    (2, 3, 'LOC')
+    """
+
+    encoder: str = DEFAULT
+    """Name of the encoder, see `tagweave.encoder.locate`."""
+    epochs: int = 5
+    """Passes over the corpus; with a dev set the best of them is kept."""
+    learning_rate: float | None = None
+    """Highest learning rate; None takes 3e-4 for encoders up to 384 wide and 5e-5 for wider ones."""
+    warmup: float = 0.1
+    """Share of the training in which the rate rises, before it falls to zero."""
+    batch_windows: int = 16
+    """Most windows (short documents, or parts of long ones) in a training batch."""
+    batch_pieces: int = 4096
+    """Most sub-word pieces in a training batch, padding counted."""
+    whole_batch: bool = False
+    """Sum the gradients of all batches and take one step an epoch."""
+    window: int = 160
+    """Most sub-word pieces in a window; the encoder's own limit where that is lower."""
+    overlap: int = 32
+    """Pieces that neighbouring windows of a long document share."""
+    dropout: float | None = None
+    """In place of the encoder's own dropout."""
+    weight_decay: float = 0.01
+    """Decay of weight matrices."""
+    clip: float = 1.0
+    """Largest norm of a gradient."""
+    outside_weight: float = 1.0
+    """Weight of the label O in the loss; under 1 helps where sources miss many entities."""
+    label_smoothing: float = 0.0
+    """Share of each target that is spread over all labels."""
+    patience: int | None = None
+    """Stop after so many epochs without a better F1 on dev; None never stops early."""
+    precision: Precision = "auto"
+    """Number format of the encoder's arithmetic."""
+    seed: int = 0
+    """For the head, dropout and the order of documents; the same seed gives the same result on one machine."""
+    types_: tuple[str, ...] | None = field(default=None, init=False, repr=False)
+    history_: list[dict[str, Any]] = field(default_factory=list, init=False, repr=False)
+    encoder_: Any = field(default=None, init=False, repr=False)
+    model_: Any = field(default=None, init=False, repr=False)
+
+    @property
+    def labels(self) -> LabelSet:
+        """The labels of a fitted tagger."""
+        return LabelSet(self._fitted(), "bio")
+
+    def settings(self) -> dict[str, Any]:
+        """Settings by name."""
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.init}
+
+    def fit(
+        self,
+        corpus: Corpus,
+        dev: Corpus | None = None,
+        *,
+        folder: Path | None = None,
+        resume: bool = False,
+        start_from: "Tagger | Path | None" = None,
+    ) -> Self:
+        """Train; the arguments are those of `fit_steps`."""
+        for _ in self.fit_steps(corpus, dev, folder=folder, resume=resume, start_from=start_from):
+            pass
+        return self
+
+    def fit_steps(
+        self,
+        corpus: Corpus,
+        dev: Corpus | None = None,
+        *,
+        folder: Path | None = None,
+        resume: bool = False,
+        start_from: "Tagger | Path | None" = None,
+    ) -> Iterator[Epoch]:
+        """Train, and yield a record after each epoch. The tagger is fitted once all have been taken.
+
+        Args:
+            corpus: its soft labels are learned; without soft labels its entities, as certain labels.
+            dev: documents with gold entities; the epoch with the best entity F1 on them is kept. Without dev the number of
+                epochs is fixed.
+            folder: keeps the best and the last state in `best` and `last`, so that a killed training can go on.
+            resume: go on from `last` in the folder, if it is there; the result is that of an unbroken run.
+            start_from: a fitted tagger, or its folder, whose weights are the start.
+
+        Raises:
+            DataError: there is nothing to learn from.
+            StorageError: `folder` has too little space, or the state in it is of another training.
+            TrainingError: a loss is not finite.
+        """
+        require_bert()
+        from tagweave.tagger.fitting import Fitting
+
+        yield from Fitting(self, corpus, dev, start_from).run(None if folder is None else Path(folder), resume)
+
+    def predict_proba(self, corpus: Corpus) -> SoftLabels:
+        """Label probabilities of every word; memory does not grow with the number of documents but by the result."""
+        types = self._fitted()
+        found = np.empty((len(corpus.tokens), len(self.labels)), np.float32)
+        base = 0
+        for part in corpus.batches():
+            for words, rows in self._probabilities(part):
+                found[base + words] = rows
+            base += len(part.tokens)
+        return SoftLabels(types, corpus.offsets, found)
+
+    def predict(self, corpus: Corpus) -> Corpus:
+        """The corpus with the tagger's entities (in place of any that it has) and soft labels."""
+        types = (*self._fitted(), *(name for name in corpus.types if name not in self._fitted()))
+        soft_labels = self.predict_proba(corpus).with_types(types)
+        return corpus.with_types(types).with_entities(soft_labels.annotations(), soft_labels)
+
+    def _probabilities(self, corpus: Corpus) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]:
+        import torch
+
+        pieces = self.encoder_.pieces(corpus.tokens)
+        windows = self._windows(pieces, corpus.offsets)
+        plan = batches(windows.lengths(pieces.offsets) + self.encoder_.added, _PREDICTION_PIECES)
+        self.model_.eval()
+        for chosen in track(plan, "tagging", len(plan)):
+            with torch.no_grad():
+                words, logits = self._logits(pieces, windows, chosen)
+                yield words, logits.softmax(dim=1).cpu().numpy()
+
+    def _windows(self, pieces: WordPieces, offsets: NDArray[np.int64]) -> Windows:
+        return Windows.cut(pieces.counts, offsets, min(self.window, self.encoder_.limit), self.overlap)
+
+    def _logits(
+        self, pieces: WordPieces, windows: Windows, chosen: NDArray[np.int64]
+    ) -> "tuple[NDArray[np.int64], torch.Tensor]":
+        """The words that belong to some windows, and the scores of their labels, float32 of shape [words, labels]."""
+        import torch
+
+        where = device()
+        kind = precision(self.precision, where)
+        batch = self.encoder_.batch(pieces, windows, chosen)
+        inputs = {name: tensor.to(where) for name, tensor in batch.inputs.items()}
+        with torch.autocast(where.type, kind, enabled=kind != torch.float32):
+            logits = self.model_(**inputs).logits
+        return batch.words, logits.flatten(0, 1)[torch.from_numpy(batch.positions).to(where)].float()
+
+    def save(self, folder: Path) -> None:
+        """Write a Hugging Face folder: configuration with label names, weights, tokenizer, a model card.
+
+        `transformers.pipeline("token-classification", model=folder, aggregation_strategy="first")` reads it.
+        """
+        types = self._fitted()
+        with new_folder(Path(folder)) as work:
+            with quiet():
+                self.model_.save_pretrained(work)
+                self.encoder_.tokenizer.save_pretrained(work)
+            for path in work.iterdir():
+                path.chmod(0o644)
+            (work / "README.md").write_text(_model_card(types), encoding="utf-8", newline="\n")
+            write_json(
+                work / CONFIG,
+                {
+                    "kind": KIND,
+                    "seed": self.seed,
+                    "versions": _versions(),
+                    "settings": self.settings(),
+                    "types": types,
+                    "history": self.history_,
+                },
+            )
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """A saved tagger.
+
+        Raises:
+            StorageError: the folder is missing, incomplete, changed, or holds something else.
+        """
+        from tagweave.config import create
+
+        require_bert()
+        folder = Path(folder)
+        if not (folder / CONFIG).is_file():
+            raise StorageError(f"{folder} is no folder with a saved tagger: {CONFIG} is missing")
+        verify(folder)
+        config = read_json(folder / CONFIG)
+        if config.get("kind") != KIND:
+            raise StorageError(f"{folder} holds a {config.get('kind')!r}, not a {KIND}")
+        tagger = create(cls, config["settings"])
+        tagger.types_, tagger.history_ = tuple(config["types"]), config["history"]
+        tagger.encoder_ = Encoder.load(str(folder.absolute()))
+        tagger.model_ = tagger.encoder_.classifier(tagger.labels.names, seed=None).to(device())
+        return tagger
+
+    def _fitted(self) -> tuple[str, ...]:
+        if self.types_ is None:
+            raise NotFittedError("this tagger has not been fitted: call fit(corpus) or load(folder) first")
+        return self.types_
+
+
+def _versions() -> dict[str, str]:
+    names = ("tagweave", "torch", "transformers", "tokenizers", "numpy")
+    found = {name: __version__ if name == "tagweave" else version(name) for name in names}
+    return {"python": platform.python_version(), **found}
+
+
+def _model_card(types: tuple[str, ...]) -> str:
+    return f"""---
+pipeline_tag: token-classification
+library_name: transformers
+tags: [named-entity-recognition, tagweave]
+---
+
+# Named-entity recogniser
+
+A token classifier for the entity types {", ".join(types)}, trained by tagweave on soft labels. It reads each word from its first
+sub-word piece, so use the aggregation strategy `first`; other strategies can end an entity inside a word.
+
+```python
+from transformers import pipeline
+
+tagger = pipeline("token-classification", model="FOLDER", aggregation_strategy="first")
+tagger(["Words", "of", "a", "sentence"], is_split_into_words=True)
+```
+
+With tagweave: `tagweave predict FOLDER FILE.jsonl --out OUT.jsonl`. Settings, seed and versions are in `{CONFIG}`.
+"""

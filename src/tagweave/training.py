@@ -1,0 +1,238 @@
+"""One training loop for all models with gradients: a generator of steps.
+
+It decides nothing about stopping, saving or printing; whoever consumes the steps does. All chance comes from the seed, the
+epoch and the step, never from a state that other code could disturb, so a loop that is saved and restored goes on exactly
+as if it had not stopped.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from tagweave.errors import StorageError, TrainingError
+from tagweave.storage import load_folder, save_folder
+
+Item = TypeVar("Item")
+
+KIND = "training-state"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoopSettings:
+    """How a model is trained."""
+
+    epochs: int = 1
+    """Passes over the data."""
+    learning_rate: float = 1e-3
+    """Highest learning rate."""
+    warmup: float = 0.1
+    """Share of the training in which the rate rises from zero."""
+    decay: Literal["linear", "constant"] = "linear"
+    """Whether the rate then falls to zero or stays."""
+    weight_decay: float = 0.01
+    """Decay of weight matrices (AdamW); biases and norms are left alone."""
+    clip: float = 1.0
+    """Largest norm of a gradient."""
+    whole_batch: bool = False
+    """Sum the gradients of all batches of an epoch and take one step an epoch."""
+    seed: int = 0
+    """For dropout and everything else that is drawn."""
+
+
+class Step(NamedTuple):
+    """One step of training: a batch, or a whole epoch where gradients are summed."""
+
+    epoch: int
+    step: int
+    loss: float
+    """Mean over what the batch weighs; 0 where there is nothing to learn from."""
+    weight: float
+    """What the batch weighs: the number of words, say."""
+    learning_rate: float
+    gradient_norm: float
+    epoch_ends: bool
+    """Whether it is the last of its epoch."""
+
+
+class TrainingLoop(Generic[Item]):
+    """Trains a model batch by batch with AdamW.
+
+    Args:
+        model: what is trained; parameters that need no gradient are left alone.
+        settings: how.
+        batches: gives the batches of an epoch, the same ones each time it is asked for that epoch.
+        loss: gives the summed loss of a batch and what it weighs; the step is on their quotient. A batch of weight 0 changes
+            nothing.
+        describe: names what is in a batch, for errors.
+
+    >>> model = nn.Linear(1, 1)
+    >>> data = torch.tensor([[1.0], [2.0]])
+    >>> def squares(row):
+    ...     return (model(data[row]) - 3 * data[row]).square().sum(), 1.0
+    >>> loop = TrainingLoop(model, LoopSettings(epochs=50, learning_rate=0.1), lambda epoch: [0, 1], squares)
+    >>> losses = [step.loss for step in loop]
+    >>> len(losses), losses[-1] < losses[0]
+    (100, True)
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        settings: LoopSettings,
+        batches: Callable[[int], Sequence[Item]],
+        loss: Callable[[Item], tuple[Tensor, float]],
+        describe: Callable[[Item], str] = repr,
+    ) -> None:
+        self.model = model
+        self.settings = settings
+        self.epoch = 0
+        """The epoch of the next step."""
+        self.batch = 0
+        """The batch of the next step within its epoch."""
+        self.step = 0
+        """Steps so far."""
+        self._batches, self._loss, self._describe = batches, loss, describe
+        self._parameters = {name: p for name, p in model.named_parameters() if p.requires_grad}
+        matrices = [p for p in self._parameters.values() if p.ndim > 1]
+        others = [p for p in self._parameters.values() if p.ndim <= 1]
+        groups = [{"params": matrices, "weight_decay": settings.weight_decay}, {"params": others, "weight_decay": 0.0}]
+        self._optimizer = torch.optim.AdamW(groups, lr=settings.learning_rate, fused=bool(self._parameters))
+
+    def __iter__(self) -> Iterator[Step]:
+        """The steps that are left; the model has taken a step when it is yielded, and `save` then keeps it."""
+        while self.epoch < self.settings.epochs:
+            batches = self._batches(self.epoch)
+            if self.settings.whole_batch:
+                yield self._advance(self._whole_step(batches), ends=True)
+                continue
+            if not batches:
+                self.epoch += 1
+            for index in range(self.batch, len(batches)):
+                step = self._single_step(batches[index], (index + 0.5) / len(batches))
+                yield self._advance(step, ends=index + 1 == len(batches))
+
+    def _advance(self, step: Step, *, ends: bool) -> Step:
+        self.step += 1
+        self.batch = 0 if ends else self.batch + 1
+        self.epoch += ends
+        return step._replace(epoch_ends=ends)
+
+    def _single_step(self, batch: Item, part: float) -> Step:
+        loss, weight = self._backward(batch, mean=True)
+        return self._update(loss, weight, part, lambda: self._describe(batch))
+
+    def _whole_step(self, batches: Sequence[Item]) -> Step:
+        total, weight = 0.0, 0.0
+        for index, batch in enumerate(batches):
+            loss, batch_weight = self._backward(batch, mean=False, draw=index)
+            total, weight = total + loss, weight + batch_weight
+        if weight > 0:
+            for parameter in self._parameters.values():
+                if parameter.grad is not None:
+                    parameter.grad /= weight
+        return self._update(total / weight if weight > 0 else 0.0, weight, 0.5, lambda: "the whole corpus")
+
+    def _backward(self, batch: Item, *, mean: bool, draw: int = 0) -> tuple[float, float]:
+        """Adds a batch's gradient; returns its loss (mean or sum) and weight."""
+        self.model.train()
+        with seeded(self.settings.seed, self.step, draw):
+            loss, weight = self._loss(batch)
+            if weight <= 0:
+                return 0.0, 0.0
+            if mean:
+                loss = loss / weight
+            value = float(loss.detach())
+            if not np.isfinite(value):
+                raise TrainingError(self._not_finite("loss", value, self._describe(batch)))
+            loss.backward()  # type: ignore[no-untyped-call, unused-ignore]
+        return value, weight
+
+    def _update(self, loss: float, weight: float, part: float, describe: Callable[[], str]) -> Step:
+        rate = self.settings.learning_rate * self._rate_factor((self.epoch + part) / self.settings.epochs)
+        norm = 0.0
+        if weight > 0:
+            norm = float(nn.utils.clip_grad_norm_(self._parameters.values(), self.settings.clip))
+            if not np.isfinite(norm):
+                raise TrainingError(self._not_finite("gradient", norm, describe()))
+            for group in self._optimizer.param_groups:
+                group["lr"] = rate
+            self._optimizer.step()
+        self._optimizer.zero_grad()
+        return Step(self.epoch, self.step, loss, weight, rate, norm, epoch_ends=False)
+
+    def _rate_factor(self, progress: float) -> float:
+        warmup = self.settings.warmup
+        if progress < warmup:
+            return progress / warmup
+        return 1.0 if self.settings.decay == "constant" else (1 - progress) / (1 - warmup)
+
+    def _not_finite(self, what: str, value: float, batch: str) -> str:
+        return (
+            f"the {what} is {value} in epoch {self.epoch + 1}, step {self.step + 1}, in the batch of {batch}. "
+            "Look at these documents, or take a smaller learning rate"
+        )
+
+    def save(self, folder: Path, notes: Mapping[str, Any] | None = None) -> None:
+        """Write the model's weights, the optimiser's state and the position to a folder, in one step.
+
+        Args:
+            folder: where; an older state in it is replaced.
+            notes: anything that JSON can hold, given back by `restore`.
+        """
+        arrays = {f"model.{name}": _array(value) for name, value in self.model.state_dict().items()}
+        for name, parameter in self._parameters.items():
+            for key, value in self._optimizer.state.get(parameter, {}).items():
+                arrays[f"optimizer.{key}.{name}"] = _array(value)
+        position = {"epoch": self.epoch, "batch": self.batch, "step": self.step, "notes": dict(notes or {})}
+        save_folder(folder, KIND, position, arrays)
+
+    def restore(self, folder: Path) -> dict[str, Any]:
+        """Take up what `save` wrote; the next step is the one that would have come.
+
+        Returns:
+            The notes that were saved.
+
+        Raises:
+            StorageError: the folder is incomplete, changed, or of another model.
+        """
+        config, arrays = load_folder(folder, KIND)
+        weights = {name.removeprefix("model."): v for name, v in arrays.items() if name.startswith("model.")}
+        expected = {name: tuple(value.shape) for name, value in self.model.state_dict().items()}
+        if expected != {name: value.shape for name, value in weights.items()}:
+            raise StorageError(f"{folder} holds the state of another model: choose another folder or start afresh")
+        self.model.load_state_dict({name: torch.from_numpy(value) for name, value in weights.items()})
+        for name, parameter in self._parameters.items():
+            for key in ("step", "exp_avg", "exp_avg_sq"):
+                if f"optimizer.{key}.{name}" in arrays:
+                    value = torch.from_numpy(arrays[f"optimizer.{key}.{name}"])
+                    self._optimizer.state[parameter][key] = value.to(parameter.device)
+        self.epoch, self.batch, self.step = config["epoch"], config["batch"], config["step"]
+        notes: dict[str, Any] = config["notes"]
+        return notes
+
+
+def _array(tensor: Tensor) -> NDArray[np.generic]:
+    array: NDArray[np.generic] = tensor.detach().cpu().numpy()
+    return array
+
+
+@contextmanager
+def seeded(*numbers: int) -> Iterator[None]:
+    """Inside the block, torch draws from a stream of its own that depends on the numbers only.
+
+    >>> with seeded(0, 7):
+    ...     first = torch.rand(1)
+    >>> with seeded(0, 7):
+    ...     bool(first == torch.rand(1))
+    True
+    """
+    with torch.random.fork_rng():
+        torch.manual_seed(int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0] >> np.uint64(1)))
+        yield
