@@ -1,0 +1,194 @@
+"""JSON lines: one document a line, everything that a corpus holds.
+
+Reading accepts the native keys and the common spellings of annotation tools:
+
+==================================  ===========================================================================
+key                                 meaning
+==================================  ===========================================================================
+`id`                                name; without it the file's name and a number
+`tokens`                            words; spans then count tokens
+`text`                              text; without tokens it is cut into words, and spans count its characters
+`offsets`                           start and end of each token in the text; without it the tokens are looked up
+`group`                             name of the larger document
+`entities`, `label`, `labels`,      gold or predicted spans, or one tag a token
+`spans`, `gold`, `tags`
+`sources`, `weak`, `spans`          spans by source; null is a source that did not run
+`votes_o`                           stretches `[start, end]` by source that it says are no entity
+`labels` with `probabilities`       soft labels: names of BIO labels, and a row of probabilities for each token
+==================================  ===========================================================================
+
+A source may give soft labels too: an object with `labels` and `probabilities` in place of its spans.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, NoReturn
+
+import numpy as np
+
+from tagweave.annotations import Annotations, Span
+from tagweave.corpus import Corpus, CorpusBuilder, Document
+from tagweave.errors import DataError, FormatError
+from tagweave.formats.base import AnyPath, Format, NoOptions, Types, build, report_skipped
+from tagweave.formats.problems import Problems
+from tagweave.formats.records import ReadRecords, RecordReader, identifier
+from tagweave.formats.soft_columns import attach
+from tagweave.formats.streams import read_lines, shown_name, stem, written
+from tagweave.labels import OUTSIDE
+from tagweave.soft_labels import SoftLabels
+
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_no_number)
+
+
+def parse_json(text: str) -> Any:  # noqa: ANN401
+    """A JSON value, strictly: no NaN, no halves of characters, no nesting without end.
+
+    Raises:
+        FormatError: the text is no such value.
+    """
+    try:
+        value = _DECODER.decode(text)
+        if _SURROGATE.search(text):
+            json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise FormatError("holds half a character (a lone UTF-16 surrogate)") from None
+    except RecursionError:
+        raise FormatError("lists or objects are nested too deeply") from None
+    except ValueError as error:
+        raise FormatError(f"not JSON: {error}") from None
+    return value
+
+
+def read_json_lines(path: AnyPath, types: Types, options: ReadRecords) -> Corpus:
+    """Read JSON lines; see the module's text for the keys.
+
+    Raises:
+        FormatError, AlignmentError, LabelError: a record is wrong; the message names file, line and id.
+    """
+    name = shown_name(path)
+    problems = Problems(name)
+    reader = RecordReader(options, problems)
+    builder = CorpusBuilder()
+    for number, line in read_lines(path):
+        if not line.strip():
+            continue
+        place = f"{name}, line {number}"
+        try:
+            record = _record(line)
+            document_id = identifier(
+                record.get("id") if record.get("id") is not None else f"{stem(path)}-{len(builder)}", "id"
+            )
+            place = f"{place}, record {document_id!r}"
+            builder.add(reader.document(record, len(builder), document_id))
+        except DataError as error:
+            placed = _placed(error, place)
+            if options.on_error == "raise":
+                raise placed from None
+            report_skipped(problems, "records", None, placed)
+    reader.report()
+    problems.warn()
+    try:
+        corpus = build(builder, types, name)
+        return attach(corpus, reader.soft_labels, reader.soft_sources, types.types is not None)
+    except DataError as error:
+        raise _placed(error, name) from None
+
+
+def _placed(error: DataError, place: str) -> DataError:
+    """The error with its place; what is no more than `DataError` is an error of the format."""
+    kind = FormatError if type(error) is DataError else type(error)
+    return kind(f"{place}: {error}")
+
+
+def _record(line: str) -> dict[str, Any]:
+    value = parse_json(line)
+    if not isinstance(value, dict):
+        kind = "a list" if isinstance(value, list) else "no object"
+        raise FormatError(f"one JSON object a line is expected, but this is {kind}")
+    return value
+
+
+def write_json_lines(corpus: Corpus, path: AnyPath, options: NoOptions) -> None:
+    """Write JSON lines, one document after the other.
+
+    Scores are rounded to four decimals and soft labels to five.
+    """
+    with written(path) as handle:
+        for record in records(corpus):
+            handle.write((json.dumps(record, ensure_ascii=False) + "\n").encode())
+
+
+def records(corpus: Corpus) -> Iterator[dict[str, Any]]:
+    """The documents of a corpus as JSON records.
+
+    >>> document = Document("d", ["Oslo"], sources={"map": [Span(0, 1, "LOC", 0.9)], "old": None})
+    >>> list(records(Corpus.from_documents([document])))
+    [{'id': 'd', 'tokens': ['Oslo'], 'sources': {'map': [[0, 1, 'LOC', 0.9]], 'old': None}}]
+    """
+    soft = {name: column for name, column in corpus.sources.items() if isinstance(column, SoftLabels)}
+    spans = {name: column for name, column in corpus.sources.items() if isinstance(column, Annotations)}
+    plain = replace(corpus, sources=spans)
+    for index, document in enumerate(plain):
+        record = _without_sources(document)
+        if corpus.sources:
+            record["sources"] = {
+                name: _soft_fields(soft[name], index) if name in soft else _plain_spans(document.sources[name])
+                for name in corpus.sources
+            }
+        votes = {name: found for name, items in document.sources.items() if (found := _outside_votes(items))}
+        if votes:
+            record["votes_o"] = votes
+        if corpus.soft_labels is not None:
+            record.update(_soft_fields(corpus.soft_labels, index))
+        yield record
+
+
+def _without_sources(document: Document) -> dict[str, Any]:
+    record: dict[str, Any] = {"id": document.id, "tokens": list(document.tokens)}
+    if document.text is not None:
+        record["text"] = document.text
+        if document.characters is not None and all(start >= 0 for start, _ in document.characters):
+            record["offsets"] = [list(pair) for pair in document.characters]
+    if document.group is not None:
+        record["group"] = document.group
+    if document.entities is not None:
+        record["entities"] = _plain_spans(document.entities)
+    return record
+
+
+def _plain_spans(spans: Any) -> list[list[Any]] | None:  # noqa: ANN401
+    if spans is None:
+        return None
+    return [_fields(span) for span in spans if span.type != OUTSIDE]
+
+
+def _outside_votes(spans: Any) -> list[list[Any]]:  # noqa: ANN401
+    return [[span.start, span.end, *_fields(span)[3:]] for span in spans or () if span.type == OUTSIDE]
+
+
+def _fields(span: Span) -> list[Any]:
+    fields = [span.start, span.end, span.type]
+    return fields if span.score is None else [*fields, round(span.score, 4)]
+
+
+def _soft_fields(soft: SoftLabels, index: int) -> dict[str, Any]:
+    rows = np.round(soft.document(index).astype(np.float64), 5)
+    return {"labels": list(soft.labels.names), "probabilities": rows.tolist()}
+
+
+JSON_LINES = Format(
+    name="jsonl",
+    suffixes=(".jsonl", ".ndjson"),
+    read=read_json_lines,
+    read_options=ReadRecords,
+    write=write_json_lines,
+)

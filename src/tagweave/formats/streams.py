@@ -1,0 +1,139 @@
+"""Lines out of files and into them: UTF-8 whatever the machine's language, gzip, standard input and output.
+
+Only a line feed, or a carriage return before it, ends a line. One byte order mark at the start is no text.
+"""
+
+import contextlib
+import gzip
+import os
+import sys
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from tagweave.errors import FormatError, UsageError
+
+STANDARD = "-"
+"""The path that stands for standard input or standard output."""
+
+BYTE_ORDER_MARK = "\ufeff"
+
+
+def shown_name(path: str | Path) -> str:
+    """The name of a file as messages show it."""
+    return "standard input" if str(path) == STANDARD else str(path)
+
+
+def stem(path: str | Path) -> str:
+    """The name of a file without folder and suffixes, from which ids are made.
+
+    >>> stem("corpora/news.train.conll.gz")
+    'news.train'
+    """
+    if str(path) == STANDARD:
+        return "stdin"
+    return Path(Path(path).name.removesuffix(".gz")).stem
+
+
+@contextlib.contextmanager
+def opened(path: str | Path) -> Iterator[BinaryIO]:
+    """The bytes of a file, unpacked if its name ends in `.gz`.
+
+    Raises:
+        UsageError: the file cannot be opened.
+        FormatError: the file is not the gzip file that its name promises.
+    """
+    if str(path) == STANDARD:
+        yield sys.stdin.buffer
+        return
+    try:
+        with contextlib.ExitStack() as stack:
+            handle: BinaryIO = stack.enter_context(Path(path).open("rb"))
+            if str(path).endswith(".gz"):
+                handle = cast(BinaryIO, stack.enter_context(gzip.GzipFile(fileobj=handle)))
+            yield handle
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise FormatError(f"{path}: not a complete gzip file ({error})") from None
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror or error}") from None
+
+
+def read_lines(path: str | Path) -> Iterator[tuple[int, str]]:
+    r"""Line numbers from 1, and lines without their ends.
+
+    Raises:
+        UsageError: the file cannot be opened.
+        FormatError: a line is not UTF-8 or holds a NUL character.
+    """
+    with opened(path) as handle:
+        for number, raw in enumerate(handle, 1):
+            line = decoded(raw, f"{shown_name(path)}, line {number}")
+            if number == 1:
+                line = line.removeprefix(BYTE_ORDER_MARK)
+            yield number, line.removesuffix("\n").removesuffix("\r")
+
+
+def read_text(path: str | Path) -> str:
+    """A whole file as text, with its line ends as they are.
+
+    Raises:
+        UsageError: the file cannot be opened.
+        FormatError: it is not UTF-8 or holds a NUL character.
+    """
+    with opened(path) as handle:
+        return decoded(handle.read(), shown_name(path)).removeprefix(BYTE_ORDER_MARK)
+
+
+def decoded(raw: bytes, where: str) -> str:
+    """Bytes as UTF-8 text; `where` goes into the message of the `FormatError`."""
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise FormatError(
+            f"{where}: byte {error.start + 1} is not UTF-8 ({error.reason}). Convert the file to UTF-8"
+        ) from None
+    if "\0" in text:
+        raise FormatError(
+            f"{where}: holds a NUL character. Is it a binary file, or text in UTF-16? Convert it to UTF-8"
+        )
+    return text
+
+
+@contextlib.contextmanager
+def written(path: str | Path) -> Iterator[BinaryIO]:
+    """A file to write bytes to, packed if its name ends in `.gz`.
+
+    The bytes go to a temporary name in the same folder, which takes the real name when all is well: whatever goes
+    wrong, an older file is kept, and no half a file is left. Devices and pipes are written to as they are.
+
+    Raises:
+        UsageError: the file cannot be written.
+    """
+    if str(path) == STANDARD:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    try:
+        target = Path(os.path.realpath(path))
+        if target.exists() and not target.is_file() and not target.is_dir():
+            with target.open("wb") as device:
+                yield device
+            return
+        yield from _written_and_renamed(target)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror or error}") from None
+
+
+def _written_and_renamed(target: Path) -> Iterator[BinaryIO]:
+    temporary = target.with_name(f"{target.name}.{os.getpid()}.partial")
+    try:
+        with contextlib.ExitStack() as stack:
+            handle: BinaryIO = stack.enter_context(temporary.open("wb"))
+            if target.name.endswith(".gz"):
+                packed = gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=handle, mtime=0)
+                handle = cast(BinaryIO, stack.enter_context(packed))
+            yield handle
+        os.replace(temporary, target)
+    finally:
+        temporary.unlink(missing_ok=True)
