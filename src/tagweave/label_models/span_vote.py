@@ -56,7 +56,9 @@ class SpanVote(LabelModel):
         spans, votes = self._candidates(corpus)
         ranks = _alphabetical(corpus.types)[spans.type_ids]
         longest = spans.starts - spans.ends
-        keys = [ranks, spans.starts, longest, -votes] if self.order == "votes" else [ranks, spans.starts, -votes, longest]
+        keys = (
+            [ranks, spans.starts, longest, -votes] if self.order == "votes" else [ranks, spans.starts, -votes, longest]
+        )
         entities = spans.without_overlaps(np.lexsort((*keys, spans.documents)))
         numbers = entities.labels(corpus.offsets, LabelSet(corpus.types))
         return SoftLabels.from_labels(numbers, corpus.offsets, corpus.types), entities
@@ -66,7 +68,8 @@ class SpanVote(LabelModel):
         columns = [_spans(column) for column in corpus.sources.values()]
         documents = np.concatenate([column.documents for column in columns])
         table = np.stack(
-            [documents, *(np.concatenate([getattr(c, n) for c in columns]) for n in ("starts", "ends", "type_ids"))], axis=1
+            [documents, *(np.concatenate([getattr(c, n) for c in columns]) for n in ("starts", "ends", "type_ids"))],
+            axis=1,
         ).astype(np.int64)
         rows, votes = np.unique(table, axis=0, return_counts=True)
         rows, votes = self._settle_coarse(rows, votes, corpus)
