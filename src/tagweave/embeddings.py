@@ -44,9 +44,9 @@ def embed(
 ) -> NDArray[np.float16]:
     """Embeddings of all words of a corpus.
 
-    Long documents are read in overlapping windows, and each word is taken from where it has most context. A word that the
-    tokenizer makes nothing of gets the row of the unknown piece. The result lies in a file that is mapped into memory; a
-    second call with the same tokens, encoder and settings opens that file.
+    Long documents are read in overlapping windows, and each word is taken from where it has most context. A word that
+    the tokenizer makes nothing of gets the row of the unknown piece. The result lies in a file that is mapped into
+    memory; a second call with the same tokens, encoder and settings opens that file.
 
     Args:
         corpus: only its tokens and where documents end matter.
@@ -106,6 +106,8 @@ def _open(path: Path, rows: int) -> NDArray[np.float16] | None:
 def _compute(corpus: Corpus, encoder: Encoder, layer: int, pooling: Pooling, path: Path) -> NDArray[np.float16]:
     model: Any = encoder.model().to(device())
     shape = (len(corpus.tokens), int(model.config.hidden_size))
+    if not shape[0]:
+        return np.zeros(shape, np.float16)
     path.parent.mkdir(parents=True, exist_ok=True)
     needed, free = 2 * shape[0] * shape[1], shutil.disk_usage(path.parent).free
     if needed > free:

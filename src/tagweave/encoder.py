@@ -1,12 +1,15 @@
 """Encoders: a BERT-like model and its tokenizer, found by name, and batches of words for it.
 
-Names: `default` is the small model that comes with the package (all-MiniLM-L6-v2), a folder is taken as it is, anything else
-is looked for on the Hugging Face hub or in its cache. Only safetensors are read, and no code of a model's author runs.
+Names: `default` is the small model that comes with the package (all-MiniLM-L6-v2), a folder is taken as it is, anything
+else is looked for on the Hugging Face hub or in its cache. Only safetensors are read, and no code of a model's author
+runs.
 """
 
 import functools
 import hashlib
 import importlib.util
+import json
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -53,7 +56,7 @@ def require_bert() -> None:
 
 
 def locate(name: str) -> Path:
-    """The folder of an encoder on this machine; one from the hub is downloaded first, unless hub access is switched off.
+    """The folder of an encoder on this machine; one from the hub is downloaded first, unless that is switched off.
 
     Raises:
         UsageError: there is no such folder, or no such model on the hub or in its cache.
@@ -83,9 +86,9 @@ def _from_hub(name: str) -> Path:
     except Exception as error:  # the hub's client raises many kinds, network errors among them
         reason = str(error).strip().partition("\n")[0] or type(error).__name__
         raise UsageError(
-            f"no encoder {name!r}: there is no folder {Path(name).absolute()}, and it could not be had from the Hugging "
-            f"Face hub or its cache {constants.HF_HUB_CACHE} ({reason}). Check the name, or download it on a machine "
-            f"with access (hf download {name} --local-dir FOLDER) and give the folder, or use 'default'"
+            f"no encoder {name!r}: there is no folder {Path(name).absolute()}, and it could not be had from the "
+            f"Hugging Face hub or its cache {constants.HF_HUB_CACHE} ({reason}). Check the name, or download it on a "
+            f"machine with access (hf download {name} --local-dir FOLDER) and give the folder, or use {DEFAULT!r}"
         ) from None
 
 
@@ -94,8 +97,8 @@ def _checked(folder: Path) -> Path:
         raise StorageError(f"{folder} is no encoder: config.json is missing")
     if not any(folder.glob("*.safetensors")):
         raise StorageError(
-            f"{folder} has no weights as safetensors, the only kind that is read. Convert it: load it with transformers "
-            "and save_pretrained to another folder"
+            f"{folder} has no weights as safetensors, the only kind that is read. Convert it: load it with "
+            "transformers and save_pretrained to another folder"
         )
     return folder
 
@@ -126,8 +129,8 @@ def device() -> "torch.device":
 def precision(wanted: Precision, where: "torch.device") -> "torch.dtype":
     """The number format to compute in.
 
-    On a CPU, bfloat16 is faster only with instructions for it (AMX or AVX-512 BF16); elsewhere it is emulated and several
-    times slower.
+    On a CPU, bfloat16 is faster only with instructions for it (AMX or AVX-512 BF16); elsewhere it is emulated and
+    several times slower.
     """
     import torch
 
@@ -157,8 +160,8 @@ class WordPieces:
     Attributes:
         ids: vocabulary numbers of shape [pieces].
         offsets: pieces of word `w` are `offsets[w]:offsets[w + 1]`, of shape [words + 1].
-        vanished: words that the tokenizer makes nothing of (a zero-width blank, say) and that stand as one unknown piece,
-            of shape [words].
+        vanished: words that the tokenizer makes nothing of (a zero-width blank, say) and that stand as one unknown
+            piece, of shape [words].
     """
 
     ids: NDArray[np.int32]
@@ -202,7 +205,7 @@ class Batch:
 
 @dataclass(frozen=True, eq=False)
 class Encoder:
-    """A tokenizer and where its model lies.
+    r"""A tokenizer and where its model lies.
 
     Attributes:
         name: as it was asked for.
@@ -212,9 +215,9 @@ class Encoder:
         limit: most pieces of words that the model reads at once.
 
     >>> encoder = Encoder.load("default")
-    >>> pieces = encoder.pieces(["Glucocorticoids", "help", "\\u200b"])
+    >>> pieces = encoder.pieces(["Glucocorticoids", "help", "\u200b"])
     >>> pieces.counts.tolist(), pieces.vanished.tolist()
-    ([5, 1, 1], [False, False, True])
+    ([6, 1, 1], [False, False, True])
     """
 
     name: str
@@ -232,7 +235,7 @@ class Encoder:
         tokenizer, config = _load_tokenizer(folder)
         plain = tokenizer("a", add_special_tokens=False)["input_ids"]
         full = tokenizer("a")["input_ids"]
-        start = next(i for i in range(len(full)) if full[i : i + len(plain)] == plain)
+        start = next((i for i in range(len(full)) if full[i : i + len(plain)] == plain), 0)
         prefix, suffix = tuple(full[:start]), tuple(full[start + len(plain) :])
         limit = _most_pieces(tokenizer, config) - len(prefix) - len(suffix)
         return cls(name, folder, tokenizer, prefix, suffix, limit)
@@ -346,12 +349,32 @@ def _load_tokenizer(folder: Path) -> tuple[Any, Any]:
     with quiet(), _as_storage_error(folder):
         config = AutoConfig.from_pretrained(folder, **options)
         tokenizer = AutoTokenizer.from_pretrained(folder, **options)
-        if tokenizer.is_fast and '"ByteLevel"' in str(tokenizer.backend_tokenizer.to_str()):
+        if tokenizer.is_fast and _lacks_prefix_space(tokenizer):
             tokenizer = AutoTokenizer.from_pretrained(folder, add_prefix_space=True, **options)
+            _add_prefix_space(tokenizer)
     if tokenizer.is_fast:
         tokenizer.backend_tokenizer.no_truncation()
         tokenizer.backend_tokenizer.no_padding()
     return tokenizer, config
+
+
+_NO_PREFIX_SPACE = re.compile(r'"add_prefix_space": ?false')
+
+
+def _lacks_prefix_space(tokenizer: Any) -> bool:  # noqa: ANN401
+    return _NO_PREFIX_SPACE.search(tokenizer.backend_tokenizer.to_str()) is not None
+
+
+def _add_prefix_space(tokenizer: Any) -> None:  # noqa: ANN401
+    """Lets a byte-level tokenizer see a blank before each word, as it does inside running text."""
+    from tokenizers import Tokenizer
+
+    state = json.loads(tokenizer.backend_tokenizer.to_str())
+    parts = [state["pre_tokenizer"], *(state["pre_tokenizer"] or {}).get("pretokenizers", [])]
+    for part in parts:
+        if part and "add_prefix_space" in part:
+            part["add_prefix_space"] = True
+    tokenizer.backend_tokenizer.pre_tokenizer = Tokenizer.from_str(json.dumps(state)).pre_tokenizer
 
 
 def _load_model(kind: Any, folder: Path, **changes: Any) -> "torch.nn.Module":  # noqa: ANN401

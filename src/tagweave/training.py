@@ -1,8 +1,8 @@
 """One training loop for all models with gradients: a generator of steps.
 
-It decides nothing about stopping, saving or printing; whoever consumes the steps does. All chance comes from the seed, the
-epoch and the step, never from a state that other code could disturb, so a loop that is saved and restored goes on exactly
-as if it had not stopped.
+It decides nothing about stopping, saving or printing; whoever consumes the steps does. All chance comes from the seed
+and the number of the step, never from a state that other code could disturb, so a loop that is saved and restored goes
+on exactly as if it had not stopped.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -68,8 +68,8 @@ class TrainingLoop(Generic[Item]):
         model: what is trained; parameters that need no gradient are left alone.
         settings: how.
         batches: gives the batches of an epoch, the same ones each time it is asked for that epoch.
-        loss: gives the summed loss of a batch and what it weighs; the step is on their quotient. A batch of weight 0 changes
-            nothing.
+        loss: gives the summed loss of a batch and what it weighs; the step is on their quotient. A batch of weight 0
+            changes nothing.
         describe: names what is in a batch, for errors.
 
     >>> model = nn.Linear(1, 1)
@@ -233,6 +233,7 @@ def seeded(*numbers: int) -> Iterator[None]:
     ...     bool(first == torch.rand(1))
     True
     """
-    with torch.random.fork_rng():
+    devices = [torch.cuda.current_device()] if torch.cuda.is_available() else []
+    with torch.random.fork_rng(devices):
         torch.manual_seed(int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0] >> np.uint64(1)))
         yield

@@ -1,7 +1,7 @@
 """Windows over long documents, and batches of windows.
 
-An encoder reads so many sub-word pieces at a time. A longer document is cut into overlapping windows of whole words. Every
-word belongs to exactly one of the windows that hold it: the one that leaves it most context on its shorter side.
+An encoder reads so many sub-word pieces at a time. A longer document is cut into overlapping windows of whole words.
+Every word belongs to exactly one of the windows that hold it: the one that leaves it most context on its shorter side.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ class Windows:
 
     Attributes:
         first, last: the words that the encoder reads.
-        keep_first, keep_last: the words that belong to the window. Over all windows they cover each word once, in order.
+        keep_first, keep_last: the words that belong to the window; together they cover each word once, in order.
     """
 
     first: NDArray[np.int64]
@@ -75,10 +75,11 @@ def _cut_document(before: NDArray[np.int64], size: int, overlap: int) -> NDArray
         firsts.append(first)
         lasts.append(max(_reach(before, first, even, size), last + 1))
     firsts[-1] = min(firsts[-1], int(np.searchsorted(before, total - even)))
-    first, last = np.array(firsts), np.array(lasts)
-    twice_middle = before[last[:-1]] + before[first[1:]]
+    twice_middle = before[lasts[:-1]] + before[firsts[1:]]
     borders = np.searchsorted(before[1:] + before[:-1], twice_middle, side="right")
-    return np.stack([first, last, np.concatenate([[0], borders]), np.concatenate([borders, [words]])])
+    return np.stack(
+        [np.array(firsts), np.array(lasts), np.concatenate([[0], borders]), np.concatenate([borders, [words]])]
+    )
 
 
 def _reach(before: NDArray[np.int64], first: int, wanted: int, size: int) -> int:

@@ -1,4 +1,4 @@
-"""How a tagger is trained: batches of windows, the loss, one record an epoch, the choice of the best epoch, resuming."""
+"""How a tagger is trained: batches of windows, the loss, a record of each epoch, the best epoch, resuming."""
 
 import copy
 import hashlib
@@ -167,8 +167,8 @@ class Fitting:
         free = shutil.disk_usage(folder).free
         if free < needed:
             raise StorageError(
-                f"training keeps up to {needed / 1e6:.0f} MB in {folder}, but only {free / 1e6:.0f} MB of space are free: "
-                "make room or choose another folder"
+                f"training keeps up to {needed / 1e6:.0f} MB in {folder}, but only {free / 1e6:.0f} MB of space are "
+                "free: make room or choose another folder"
             )
 
     def _fingerprint(self) -> dict[str, Any]:
@@ -183,7 +183,7 @@ class Fitting:
         changed = sorted(name for name in {*now, *then} if now.get(name) != then.get(name))
         if changed:
             raise StorageError(
-                f"{folder} holds the state of a training with other {', '.join(changed)}: give the same again, or choose "
-                "another folder"
+                f"{folder} holds the state of a training with other {', '.join(changed)}: give the same again, or "
+                "choose another folder"
             )
         self._tagger.history_ = notes["history"]

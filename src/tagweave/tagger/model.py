@@ -2,8 +2,8 @@
 
 import platform
 from collections.abc import Iterator
-from importlib.metadata import version
 from dataclasses import dataclass, field, fields
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -52,8 +52,8 @@ class Tagger:
     """A BERT-like encoder with a linear head over BIO labels (Li et al., ACL 2021, section 4.4).
 
     It is trained on soft labels by KL divergence: on the first sub-word piece of each word, the loss is the expected
-    cross-entropy `-sum_l y_l log p_l`, which differs from the divergence by a constant, and which is the ordinary loss where
-    the labels are certain. Labels are read from the most probable one of each word.
+    cross-entropy `-sum_l y_l log p_l`. It differs from the divergence by a constant, and is the ordinary loss where the
+    labels are certain. Entities are read from the most probable label of each word.
 
     >>> from tagweave.annotations import Span
     >>> from tagweave.corpus import Document
@@ -138,8 +138,8 @@ class Tagger:
 
         Args:
             corpus: its soft labels are learned; without soft labels its entities, as certain labels.
-            dev: documents with gold entities; the epoch with the best entity F1 on them is kept. Without dev the number of
-                epochs is fixed.
+            dev: documents with gold entities; the epoch with the best entity F1 on them is kept. Without dev the
+                number of epochs is fixed.
             folder: keeps the best and the last state in `best` and `last`, so that a killed training can go on.
             resume: go on from `last` in the folder, if it is there; the result is that of an unbroken run.
             start_from: a fitted tagger, or its folder, whose weights are the start.
@@ -269,8 +269,8 @@ tags: [named-entity-recognition, tagweave]
 
 # Named-entity recogniser
 
-A token classifier for the entity types {", ".join(types)}, trained by tagweave on soft labels. It reads each word from its first
-sub-word piece, so use the aggregation strategy `first`; other strategies can end an entity inside a word.
+A token classifier for the entity types {", ".join(types)}, trained by tagweave on soft labels. It reads each word from
+its first sub-word piece, so use the aggregation strategy `first`; others can end an entity inside a word.
 
 ```python
 from transformers import pipeline

@@ -1,0 +1,139 @@
+"""Embeddings: one row a word, cached on disk."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import tiny_encoder
+import torch
+
+from tagweave import embeddings
+from tagweave.corpus import Corpus, Document
+from tagweave.embeddings import cache_folder, embed
+from tagweave.encoder import Encoder
+from tagweave.errors import StorageError, UsageError
+
+WORDS = ["Orlin", "visited", "Vestara", "yesterday", "."]
+
+
+def corpus_of(*documents: list[str]) -> Corpus:
+    return Corpus.from_documents([Document(f"d{i}", tokens) for i, tokens in enumerate(documents)], types=["PER"])
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return tiny_encoder.build(tmp_path_factory.mktemp("tiny"), WORDS)
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("TAGWEAVE_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "embeddings"
+
+
+@pytest.mark.parametrize("pooling", ["mean", "first"])
+@pytest.mark.parametrize("layer", [-1, 1])
+def test_rows_are_pooled_from_the_pieces(tiny: str, pooling: embeddings.Pooling, layer: int) -> None:
+    tokens = ["Orlin", "visits", "Vestaras", "."]
+    rows = embed(corpus_of(tokens), tiny, pooling=pooling, layer=layer)
+    encoder = Encoder.load(tiny)
+    inputs = encoder.tokenizer(tokens, is_split_into_words=True, return_tensors="pt")
+    with torch.no_grad():
+        hidden = encoder.model()(**inputs, output_hidden_states=True).hidden_states[layer][0].numpy()
+    of_word = [[i for i, word in enumerate(inputs.word_ids()) if word == w] for w in range(len(tokens))]
+    expected = np.stack([hidden[p].mean(axis=0) if pooling == "mean" else hidden[p[0]] for p in of_word])
+    np.testing.assert_allclose(rows, expected, atol=2e-3)
+
+
+def test_every_word_has_a_finite_row(tiny: str) -> None:
+    rows = embed(corpus_of(["Orlin", "\u200b", "Vestara"], [], ["\ue000"], ["a" * 30_000]), tiny)
+    assert rows.shape == (5, 32)
+    assert np.isfinite(rows).all()
+    alone = embed(corpus_of(["\u200b"]), tiny)
+    assert np.isfinite(alone).all()
+
+
+def test_rows_do_not_depend_on_other_documents(tiny: str) -> None:
+    documents = [["Orlin", "."], ["Vestara"] * 30, ["yesterday", "visited"]]
+    together = embed(corpus_of(*documents), tiny)
+    for first, last, tokens in zip([0, 2, 32], [2, 32, 34], documents, strict=True):
+        np.testing.assert_allclose(embed(corpus_of(tokens), tiny), together[first:last], atol=2e-3)
+
+
+def test_a_long_document_is_covered(tiny: str) -> None:
+    tokens = [WORDS[i % 5] for i in range(500)]
+    rows = embed(corpus_of(tokens), tiny)
+    assert rows.shape == (500, 32)
+    assert (np.abs(rows).sum(axis=1) > 0).all()
+
+
+def test_no_words_no_rows(tiny: str) -> None:
+    assert embed(corpus_of([]), tiny).shape == (0, 32)
+
+
+def test_the_second_call_reads_the_file(tiny: str, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    corpus = corpus_of(["Orlin", "."])
+    first = np.array(embed(corpus, tiny))
+    monkeypatch.setattr(Encoder, "model", None)
+    assert np.array_equal(embed(corpus, tiny), first)
+    part = corpus_of(["."], ["Orlin", "."], ["."]).subset([1])
+    assert np.array_equal(embed(part, tiny), first)
+    assert [path.suffix for path in cache.iterdir()] == [".npy"]
+
+
+def test_other_tokens_borders_or_settings_have_files_of_their_own(tiny: str, cache: Path) -> None:
+    embed(corpus_of(["ab", "c"]), tiny)
+    embed(corpus_of(["a", "bc"]), tiny)
+    embed(corpus_of(["ab"], ["c"]), tiny)
+    embed(corpus_of(["ab", "c"]), tiny, layer=1)
+    embed(corpus_of(["ab", "c"]), tiny, pooling="first")
+    assert len(list(cache.iterdir())) == 5
+
+
+@pytest.mark.parametrize("damage", [b"", b"\x93NUMPY", None])
+def test_a_torn_file_is_computed_again(tiny: str, cache: Path, damage: bytes | None) -> None:
+    corpus = corpus_of(["Orlin", "."])
+    rows = np.array(embed(corpus, tiny))
+    (path,) = cache.iterdir()
+    path.write_bytes(path.read_bytes()[:-1] if damage is None else damage)
+    assert np.array_equal(embed(corpus, tiny), rows)
+
+
+def test_an_argument_goes_before_the_variable(tiny: str, tmp_path: Path, cache: Path) -> None:
+    embed(corpus_of(["."]), tiny, cache=tmp_path / "other")
+    assert len(list((tmp_path / "other").iterdir())) == 1
+    assert not cache.exists()
+
+
+def test_without_a_variable_the_cache_is_in_the_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TAGWEAVE_CACHE")
+    assert cache_folder() == Path.home() / ".cache" / "tagweave" / "embeddings"
+
+
+def test_a_failed_computation_leaves_no_file(tiny: str, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(embeddings, "_rows", fail)
+    with pytest.raises(KeyboardInterrupt):
+        embed(corpus_of(["."]), tiny)
+    assert list(cache.iterdir()) == []
+
+
+def test_too_little_space_is_said_before(tiny: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embeddings.shutil, "disk_usage", lambda path: SimpleNamespace(free=0))
+    with pytest.raises(StorageError, match="space"):
+        embed(corpus_of(["."]), tiny)
+
+
+def test_an_unknown_pooling_is_an_error(tiny: str) -> None:
+    with pytest.raises(UsageError, match="mean"):
+        embed(corpus_of(["."]), tiny, pooling="men")  # type: ignore[arg-type]
+
+
+def test_the_default_encoder_is_384_wide() -> None:
+    rows = embed(corpus_of(["Orlin", "\u200b", "Vestara"]))
+    assert rows.shape == (3, 384)
+    assert rows.dtype == np.float16
+    assert not rows.flags.writeable
