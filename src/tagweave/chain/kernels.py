@@ -1,0 +1,326 @@
+r"""Compiled recursions over packed sentences; `posterior` and `differentiable` are the faces of this module.
+
+A sentence goes through the scaled recursions first: probabilities, normalised at each token. They are fast, and exact
+as long as nothing that matters falls below the smallest double. The backward pass proves that: a state whose forward
+probability is under 1e-120 can only matter where its backward factor is over 1e90. A sentence in which that happens, or
+in which a whole token is that unlikely, is computed again in log space, which is slower and always exact.
+
+Both ways leave the same three arrays behind (as logarithms in log space). For a sentence with tokens \(t = 0 .. n-1\):
+
+- `alpha[t, i]` \(= p(z_t = i \mid x_{0..t})\),
+- `future[t, j]` \(\propto p(x_{t..n-1} \mid z_t = j)\), such that
+- `alpha[t - 1, i] * moves[t, i, j] * future[t, j]` \(= p(z_{t-1} = i, z_t = j \mid x)\).
+
+Every kernel takes `potentials`, the tuple of start [1 or sentences, labels], transitions [1 or tokens, labels, labels]
+and evidence [tokens, labels], all of one float type, as logarithms. A first axis of one means: shared by all.
+"""
+
+from collections.abc import Callable
+from math import exp, inf, log, nan
+from typing import Any, TypeAlias, TypeVar, cast
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray: TypeAlias = NDArray[np.floating[Any]]
+Potentials: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+# What `forward_backward` does with the pair marginals: nothing, one sum, one sum per sentence, one matrix per token.
+NO_PAIRS, PAIRS_SUMMED, PAIRS_BY_SENTENCE, PAIRS_BY_TOKEN = range(4)
+
+# The products of a few factors within these bounds are normal double precision numbers.
+SMALLEST = 1e-120
+LARGEST = 1e90
+
+
+def compiled(function: Function) -> Function:
+    """Compile at the first call, keep the result on disk, release the interpreter lock, allow sums in any order."""
+    decorate = numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract"})
+    return cast(Function, decorate(function))
+
+
+@compiled
+def longest_sentence(offsets: NDArray[np.int64]) -> int:
+    """The number of tokens of the longest sentence."""
+    longest = 0
+    for s in range(len(offsets) - 1):
+        longest = max(longest, offsets[s + 1] - offsets[s])
+    return longest
+
+
+@compiled
+def of_sentence(potentials: Potentials, offsets: NDArray[np.int64], s: int) -> Potentials:
+    """Start [labels], transitions [1 or tokens, labels, labels] and evidence [tokens, labels] of sentence `s`."""
+    start, transitions, evidence = potentials
+    first, last = offsets[s], offsets[s + 1]
+    own_transitions = transitions if transitions.shape[0] == 1 else transitions[first:last]
+    return start[s if start.shape[0] > 1 else 0], own_transitions, evidence[first:last]
+
+
+@compiled
+def _exponentiate(values: FloatArray, result: FloatArray) -> float:
+    """Write `exp(values - top)` to `result`, both [rows, labels], and return `top`, the largest of `values`."""
+    top = -inf
+    for i in range(values.shape[0]):
+        for j in range(values.shape[1]):
+            if values[i, j] > top:
+                top = float(values[i, j])
+    shift = 0.0 if top == -inf else top
+    for i in range(values.shape[0]):
+        for j in range(values.shape[1]):
+            result[i, j] = exp(values[i, j] - shift)
+    return top
+
+
+@compiled
+def _log_sum(values: FloatArray) -> float:
+    """The logarithm of the sum of the exponentials of some values; minus infinity where all are."""
+    top = -inf
+    for value in values:
+        if value > top:
+            top = value
+    if top == -inf:
+        return -inf
+    total = 0.0
+    for value in values:
+        total += exp(value - top)
+    return top + log(total)
+
+
+@compiled
+def _load_weights(
+    potentials: Potentials, moves: FloatArray, weights: FloatArray, start: FloatArray, own_moves: bool
+) -> float:
+    """Fill the factors of one sentence, each token's largest being one; return the logarithm of what was taken out."""
+    start_row, transitions, evidence = potentials
+    taken = _exponentiate(start_row.reshape(1, -1), start.reshape(1, -1))
+    for t in range(evidence.shape[0]):
+        taken += _exponentiate(evidence[t : t + 1], weights[t : t + 1])
+        if own_moves and t > 0:
+            taken += _exponentiate(transitions[t], moves[t])
+    return taken
+
+
+@compiled
+def _forward(start: FloatArray, moves: FloatArray, step: int, weights: FloatArray, alpha: FloatArray) -> float:
+    """Fill `alpha`; return the log-likelihood under the factors, or NaN where a token is too unlikely."""
+    length, labels = weights.shape
+    logarithm, product = 0.0, 1.0
+    for t in range(length):
+        row = alpha[t]
+        for j in range(labels):
+            row[j] = start[j] if t == 0 else 0.0
+        if t > 0:
+            before, matrix = alpha[t - 1], moves[t * step]
+            for i in range(labels):
+                for j in range(labels):
+                    row[j] += before[i] * matrix[i, j]
+        total = 0.0
+        for j in range(labels):
+            row[j] *= weights[t, j]
+            total += row[j]
+        if not total >= SMALLEST:
+            return nan
+        for j in range(labels):
+            row[j] /= total
+        product *= total
+        if product < SMALLEST or product > LARGEST:
+            logarithm += log(product)
+            product = 1.0
+    return logarithm + log(product)
+
+
+@compiled
+def _backward(moves: FloatArray, step: int, alpha: FloatArray, future: FloatArray, marginals: FloatArray) -> bool:
+    r"""Turn `future` from factors of the evidence into what the module text says; False where scaling loses something.
+
+    `beta[i]` is \(p(x_{t+1..n-1} \mid z_t = i) / p(x_{t+1..n-1} \mid x_{0..t})\); appendix A.1 of Li et al. (2021).
+    """
+    length, labels = alpha.shape
+    beta = np.empty(labels)
+    for j in range(labels):
+        beta[j] = 1.0
+        marginals[length - 1, j] = alpha[length - 1, j]
+    for t in range(length - 1, 0, -1):
+        matrix, row, before = moves[t * step], future[t], alpha[t - 1]
+        for j in range(labels):
+            row[j] *= beta[j]
+        total = 0.0
+        for i in range(labels):
+            value = 0.0
+            for j in range(labels):
+                value += matrix[i, j] * row[j]
+            beta[i] = value
+            total += before[i] * value
+        if not total >= SMALLEST:
+            return False
+        for i in range(labels):
+            row[i] /= total
+            beta[i] /= total
+            if beta[i] > LARGEST and before[i] < SMALLEST:
+                return False
+            marginals[t - 1, i] = before[i] * beta[i]
+    return True
+
+
+@compiled
+def _forward_in_log_space(potentials: Potentials, step: int, alpha: FloatArray) -> float:
+    """Fill `alpha` with logarithms; return the log-partition, which may be minus infinity or NaN."""
+    start, transitions, evidence = potentials
+    length, labels = evidence.shape
+    terms, logarithm = np.empty(labels), 0.0
+    for t in range(length):
+        for j in range(labels):
+            for i in range(labels if t > 0 else 0):
+                terms[i] = alpha[t - 1, i] + transitions[t * step, i, j]
+            alpha[t, j] = evidence[t, j] + (_log_sum(terms) if t > 0 else start[j])
+        total = _log_sum(alpha[t])
+        if not total > -inf:
+            return total
+        for j in range(labels):
+            alpha[t, j] -= total
+        logarithm += total
+    return logarithm
+
+
+@compiled
+def _backward_in_log_space(
+    potentials: Potentials, step: int, alpha: FloatArray, future: FloatArray, marginals: FloatArray
+) -> None:
+    """Fill `future` with logarithms, and the marginals."""
+    _, transitions, evidence = potentials
+    length, labels = evidence.shape
+    terms, beta = np.empty(labels), np.zeros(labels)
+    for t in range(length - 1, -1, -1):
+        for i in range(labels):
+            marginals[t, i] = exp(alpha[t, i] + beta[i])
+            future[t, i] = evidence[t, i] + beta[i]
+        if t == 0:
+            break
+        for i in range(labels):
+            for j in range(labels):
+                terms[j] = transitions[t * step, i, j] + future[t, j]
+            beta[i] = _log_sum(terms)
+        for i in range(labels):
+            terms[i] = alpha[t - 1, i] + beta[i]
+        total = _log_sum(terms)
+        for i in range(labels):
+            beta[i] -= total
+            future[t, i] -= total
+
+
+@compiled
+def _add_shared_pairs(
+    alpha: FloatArray, moves: FloatArray, future: FloatArray, transitions: FloatArray, pairs: FloatArray
+) -> float:
+    """Add a sentence's pair marginals to `pairs` [labels, labels]; return the expected sum of its transitions."""
+    length, labels = alpha.shape
+    counts = np.zeros((labels, labels))
+    for t in range(1, length):
+        for i in range(labels):
+            before = alpha[t - 1, i]
+            for j in range(labels):
+                counts[i, j] += before * future[t, j]
+    expected = 0.0
+    for i in range(labels):
+        for j in range(labels):
+            count = counts[i, j] * moves[i, j]
+            if count > 0:
+                pairs[i, j] += count
+                expected += count * transitions[i, j]
+    return expected
+
+
+@compiled
+def _add_pairs(
+    alpha: FloatArray,
+    factors: tuple[FloatArray, FloatArray, int],
+    future: FloatArray,
+    pairs: FloatArray,
+    pair_step: int,
+    logarithms: bool,
+) -> float:
+    """The same for any kind of transitions, into `pairs[t * pair_step]`; factors are (moves, transitions, step)."""
+    moves, transitions, step = factors
+    length, labels = alpha.shape
+    expected = 0.0
+    for t in range(1, length):
+        for i in range(labels):
+            for j in range(labels):
+                score = float(transitions[t * step, i, j])
+                if logarithms:
+                    probability = exp(alpha[t - 1, i] + score + future[t, j])
+                else:
+                    probability = alpha[t - 1, i] * moves[t * step, i, j] * future[t, j]
+                if probability > 0:
+                    pairs[t * pair_step, i, j] += probability
+                    expected += probability * score
+    return expected
+
+
+@compiled
+def _expected_evidence(start: FloatArray, evidence: FloatArray, marginals: FloatArray) -> float:
+    """The expected sum of a sentence's start score and evidence."""
+    expected = 0.0
+    for t in range(evidence.shape[0]):
+        for i in range(evidence.shape[1]):
+            if marginals[t, i] > 0:
+                expected += marginals[t, i] * (evidence[t, i] + (start[i] if t == 0 else 0.0))
+    return expected
+
+
+@compiled
+def forward_backward(
+    potentials: Potentials,
+    offsets: NDArray[np.int64],
+    mode: int,
+    results: tuple[NDArray[np.float64], NDArray[np.float64], FloatArray, FloatArray],
+) -> None:
+    """One forward and one backward pass over every sentence.
+
+    Args:
+        potentials: start, transitions, evidence (see the module).
+        offsets: where sentences begin and end, [sentences + 1].
+        mode: one of `NO_PAIRS`, `PAIRS_SUMMED`, `PAIRS_BY_SENTENCE`, `PAIRS_BY_TOKEN`.
+        results: filled with log-partitions [sentences], expected scores [sentences] (not with `NO_PAIRS`), marginals
+            [tokens, labels] and pair marginals [1 or sentences or tokens, labels, labels]; pairs must come as zeros.
+            A sentence without any possible path gets minus infinity and zeros.
+    """
+    start, transitions, evidence = potentials
+    log_partitions, expected_scores, marginals, pairs = results
+    longest, labels = longest_sentence(offsets), evidence.shape[1]
+    step = 0 if transitions.shape[0] == 1 else 1
+    alpha, future = np.empty((longest, labels)), np.empty((longest, labels))
+    moves, first_weights = np.empty((longest if step else 1, labels, labels)), np.empty(labels)
+    shift = 0.0 if step else _exponentiate(transitions[0], moves[0])
+    for s in range(len(offsets) - 1):
+        first, last = offsets[s], offsets[s + 1]
+        length = last - first
+        log_partitions[s] = expected_scores[s] = 0.0
+        if length == 0:
+            continue
+        own = of_sentence(potentials, offsets, s)
+        own_start, own_transitions, own_evidence = own
+        a, f, m = alpha[:length], future[:length], marginals[first:last]
+        taken = _load_weights(own, moves, f, first_weights, step == 1)
+        total = _forward(first_weights, moves, step, f, a) + taken + (length - 1) * shift
+        scaled = total > -inf and _backward(moves, step, a, f, m)
+        if not scaled:
+            total = _forward_in_log_space(own, step, a)
+        log_partitions[s] = total
+        if not scaled and total > -inf:
+            _backward_in_log_space(own, step, a, f, m)
+        if not total > -inf:
+            for t in range(length):
+                for j in range(labels):
+                    m[t, j] = 0.0
+        elif mode != NO_PAIRS:
+            place = first if mode == PAIRS_BY_TOKEN else (s if mode == PAIRS_BY_SENTENCE else 0)
+            if scaled and step == 0 and mode != PAIRS_BY_TOKEN:
+                expected = _add_shared_pairs(a, moves[0], f, transitions[0], pairs[place])
+            else:
+                pair_step = 1 if mode == PAIRS_BY_TOKEN else 0
+                expected = _add_pairs(a, (moves, own_transitions, step), f, pairs[place:], pair_step, not scaled)
+            expected_scores[s] = expected + _expected_evidence(own_start, own_evidence, m)
