@@ -40,7 +40,9 @@ def create(component: type[Component], settings: Mapping[str, Any]) -> Component
     for name in settings:
         if name not in known:
             raise unknown_name(f"setting of {component.__name__}", name, known)
-    return component(**{name: convert(f"{component.__name__}.{name}", value, hints[name]) for name, value in settings.items()})
+    return component(
+        **{name: convert(f"{component.__name__}.{name}", value, hints[name]) for name, value in settings.items()}
+    )
 
 
 def setting_fields(component: type[Any]) -> tuple[Field[Any], ...]:

@@ -40,7 +40,8 @@ class Observations:
 
     Attributes:
         labels: the state space.
-        sources: names, those with hard votes first, then those with probabilities.
+        sources: names, in the order of the corpus.
+        hard: which of the sources the columns of `votes` are; the others are those of `soft`, in order.
         offsets: tokens of document `d` are `offsets[d]:offsets[d + 1]`, of shape [documents + 1].
         votes: pattern numbers or `ABSTAIN`, int8 of shape [tokens, hard sources].
         patterns: the meaning of each pattern number, of shape [patterns, labels]; rows sum to one.
@@ -49,28 +50,24 @@ class Observations:
 
     labels: LabelSet
     sources: tuple[str, ...]
+    hard: NDArray[np.int64]
     offsets: NDArray[np.int64]
     votes: NDArray[np.int8]
     patterns: NDArray[np.float64]
     soft: NDArray[np.float32]
 
     @property
-    def hard_sources(self) -> tuple[str, ...]:
-        """Names of the sources with a column in `votes`."""
-        return self.sources[: self.votes.shape[1]]
-
-    @property
-    def soft_sources(self) -> tuple[str, ...]:
-        """Names of the sources with a column in `soft`."""
-        return self.sources[self.votes.shape[1] :]
+    def soft_positions(self) -> NDArray[np.int64]:
+        """Which of the sources the columns of `soft` are."""
+        return np.setdiff1d(np.arange(len(self.sources)), self.hard)
 
     def source(self, index: int) -> NDArray[np.float64]:
         """What one source says as distributions of shape [tokens, labels]; rows of zeros where it abstains."""
-        hard = self.votes.shape[1]
-        if index >= hard:
-            return self.soft[:, index - hard].astype(np.float64)
+        if index not in self.hard:
+            column = int(np.searchsorted(self.soft_positions, index))
+            return self.soft[:, column].astype(np.float64)
         table = np.vstack([self.patterns, np.zeros(len(self.labels))])
-        rows: NDArray[np.float64] = table[self.votes[:, index]]
+        rows: NDArray[np.float64] = table[self.votes[:, np.searchsorted(self.hard, index)]]
         return rows
 
     def log_evidence(self, emissions: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -84,13 +81,12 @@ class Observations:
         Returns:
             Log-probabilities of shape [tokens, labels].
         """
-        hard = self.votes.shape[1]
-        tables = np.log(np.einsum("kij,pj->kpi", emissions[:hard], self.patterns))
+        tables = np.log(np.einsum("kij,pj->kpi", emissions[self.hard], self.patterns))
         evidence = _gather(self.votes, tables)
-        for column in range(self.soft.shape[1]):
+        for column, position in enumerate(self.soft_positions):
             said = self.soft[:, column].astype(np.float64)
             voted = said.sum(axis=1) > 0
-            evidence[voted] += np.log(said[voted] @ emissions[hard + column].T)
+            evidence[voted] += np.log(said[voted] @ emissions[position].T)
         return evidence
 
     def counts(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -103,9 +99,11 @@ class Observations:
             Of shape [sources, labels, labels] (source, hidden, observed). A spread vote counts in parts.
         """
         counted = _count(self.votes, weights, len(self.patterns))
-        hard = np.einsum("kip,pj->kij", counted, self.patterns)
-        soft = np.einsum("ti,tkj->kij", weights, self.soft.astype(np.float64))
-        return np.concatenate([hard, soft])
+        size = len(self.labels)
+        expected = np.empty((len(self.sources), size, size))
+        expected[self.hard] = np.einsum("kip,pj->kij", counted, self.patterns)
+        expected[self.soft_positions] = np.einsum("ti,tkj->kij", weights, self.soft.astype(np.float64))
+        return expected
 
 
 def observe(corpus: Corpus, state_space: StateSpace = "io", silence: Silence = "token") -> Observations:
@@ -141,7 +139,8 @@ def observe(corpus: Corpus, state_space: StateSpace = "io", silence: Silence = "
         said[:, column] = _soft(corpus, source, patterns, (first, inside))
     ran = [_ran(corpus, column) for column in (*hard.values(), *soft.values())]
     _settle_silence(corpus, silence, votes, said, np.array(ran, bool).reshape(len(ran), len(corpus)).T)
-    return Observations(labels, (*hard, *soft), corpus.offsets, votes, patterns, said)
+    positions = np.flatnonzero([name in hard for name in corpus.sources])
+    return Observations(labels, tuple(corpus.sources), positions, corpus.offsets, votes, patterns, said)
 
 
 def _patterns(

@@ -1,7 +1,7 @@
 """Folders that hold a model or a finished step: JSON and safetensors, nothing that can run code.
 
-A folder holds `config.json`, `parameters.safetensors`, and `manifest.json` with the size and SHA-256 of every file. It is
-written under a temporary name and renamed, so it is either whole or not there.
+A folder holds `config.json`, `parameters.safetensors`, and `manifest.json` with the size and SHA-256 of every file. It
+is written under a temporary name and renamed, so it is either whole or not there.
 """
 
 import hashlib

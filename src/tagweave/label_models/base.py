@@ -1,5 +1,6 @@
 """`LabelModel`: the contract of everything that turns the votes of sources into labels."""
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -11,8 +12,8 @@ from numpy.typing import NDArray
 
 from tagweave.annotations import Annotations
 from tagweave.config import create
-from tagweave.corpus import Corpus
-from tagweave.errors import DataError, NotFittedError, StorageError
+from tagweave.corpus import Column, Corpus
+from tagweave.errors import DataError, NotFittedError, StorageError, TagweaveWarning
 from tagweave.labels import LabelSet, StateSpace
 from tagweave.observations import Silence
 from tagweave.report import Table
@@ -65,6 +66,7 @@ class LabelModel(ABC):
         if not corpus.sources:
             raise DataError("the corpus has no source, so there is nothing to learn from")
         self.types_, self.sources_, self.history_ = corpus.types, tuple(corpus.sources), []
+        _warn_of_types_without_votes(corpus)
         self._fit(corpus.with_entities(None), None if dev is None else self._known(dev))
         return self
 
@@ -108,7 +110,7 @@ class LabelModel(ABC):
         """Learned arrays by name; empty for models that only count."""
         return {}
 
-    def _restore(self, parameters: Mapping[str, NDArray[Any]]) -> None:
+    def _restore(self, parameters: Mapping[str, NDArray[Any]]) -> None:  # noqa: B027
         """Take up what `parameters` gave."""
 
     def tables(self) -> list[Table]:
@@ -148,3 +150,23 @@ class LabelModel(ABC):
         model.history_ = config["history"]
         model._restore(parameters)
         return model
+
+
+def _warn_of_types_without_votes(corpus: Corpus) -> None:
+    """Warn of types that no source ever votes for: no label model can find them."""
+    voted = {name for column in corpus.sources.values() for name in _voted_types(column, corpus)}
+    voted |= {member for name in voted & set(corpus.coarse) for member in corpus.coarse[name]}
+    missing = [name for name in corpus.types if name not in voted]
+    if missing:
+        warnings.warn(
+            f"no source votes for {', '.join(missing)}: documents will come out without "
+            f"{'any entity' if len(missing) == len(corpus.types) else 'entities of that kind'}",
+            TagweaveWarning,
+            stacklevel=3,
+        )
+
+
+def _voted_types(column: Column, corpus: Corpus) -> set[str]:
+    if isinstance(column, SoftLabels):
+        return set(column.types)
+    return {corpus.vocabulary[number] for number in np.unique(column.type_ids)}

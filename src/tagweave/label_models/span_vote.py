@@ -47,6 +47,7 @@ class SpanVote(LabelModel):
         self.frequencies_ = np.sum(counts, axis=0)[1 : 1 + len(corpus.types)]
 
     def parameters(self) -> dict[str, NDArray[Any]]:
+        """The frequencies."""
         return {"frequencies": self.frequencies_}
 
     def _restore(self, parameters: Any) -> None:  # noqa: ANN401

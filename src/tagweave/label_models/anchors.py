@@ -1,0 +1,100 @@
+"""Where learning starts and what holds it: statistics of the votes under the labels of a vote on spans.
+
+Plain likelihood drifts: on real votes it keeps growing while the labels get worse. The models here are therefore tied to
+an anchor: the labels of `SpanVote`, and how each source votes under them. The anchor gives the first values, and as
+pseudo-counts of Dirichlet priors it bounds how far the votes can pull them away.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tagweave.corpus import Corpus
+from tagweave.labels import LabelSet, StateSpace
+from tagweave.observations import Observations, observe
+
+_FLOOR = 1e-4
+"""Pseudo-count of every vote and legal move, so that nothing unseen is impossible."""
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Numbers of events, or pseudo-counts, of a chain with several sources.
+
+    Attributes:
+        start: of shape [labels].
+        transitions: of shape [labels, labels] (from, to); 0 where a move is illegal.
+        emissions: of shape [sources, labels, labels] (source, hidden, observed).
+    """
+
+    start: NDArray[np.float64]
+    transitions: NDArray[np.float64]
+    emissions: NDArray[np.float64]
+
+    def __add__(self, other: "Counts") -> "Counts":
+        """Sums of both."""
+        return Counts(self.start + other.start, self.transitions + other.transitions, self.emissions + other.emissions)
+
+    def normalised(self) -> "Counts":
+        """Rows that sum to one."""
+        return Counts(*(counts / counts.sum(axis=-1, keepdims=True) for counts in self.arrays()))
+
+    def arrays(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """All three."""
+        return self.start, self.transitions, self.emissions
+
+
+def anchor_labels(corpus: Corpus, state_space: StateSpace) -> NDArray[np.int16]:
+    """Label numbers that a vote on spans gives, of shape [tokens]."""
+    from tagweave.label_models.span_vote import SpanVote
+
+    entities = SpanVote().fit(corpus).predict(corpus).entities
+    if entities is None:
+        raise AssertionError
+    return entities.labels(corpus.offsets, LabelSet(corpus.types, state_space))
+
+
+def count(labels: NDArray[np.int16], observations: Observations) -> Counts:
+    """How often labels start, follow each other, and meet each vote.
+
+    Args:
+        labels: label numbers of shape [tokens].
+        observations: votes on the same tokens.
+    """
+    size, offsets = len(observations.labels), observations.offsets
+    first = offsets[:-1][np.diff(offsets) > 0]
+    later = np.ones(len(labels), bool)
+    later[first] = False
+    places = np.flatnonzero(later)
+    moves = np.zeros((size, size))
+    np.add.at(moves, (labels[places - 1], labels[places]), 1)
+    start = np.bincount(labels[first], minlength=size).astype(np.float64)
+    return Counts(start, moves, observations.counts(np.eye(size)[labels]))
+
+
+def anchor(corpus: Corpus, state_space: StateSpace, strength: float, smoothing: float) -> Counts:
+    """Pseudo-counts around the labels of a vote on spans.
+
+    Silence is counted as a vote for O here, whatever it means to the model: a source of one type is silent on the
+    entities of the others, and that is what tells the types apart.
+
+    Args:
+        corpus: documents with votes.
+        state_space: of the labels.
+        strength: weight of the anchor's counts; 1 gives it the weight of the corpus itself.
+        smoothing: pseudo-counts that every row of a source spreads as the source votes overall.
+    """
+    observations = observe(corpus, state_space, "never")
+    labels = observations.labels
+    counted = count(anchor_labels(corpus, state_space), observations)
+    said = counted.emissions.sum(axis=1, keepdims=True)
+    spread = said / np.maximum(said.sum(axis=2, keepdims=True), 1e-300)
+    emissions = strength * counted.emissions + smoothing * spread + _FLOOR
+    diagonal = np.arange(len(labels))
+    emissions[:, diagonal, diagonal] += 0.1 * (said[:, 0] > 0)
+    return Counts(
+        np.where(labels.legal_starts, strength * counted.start + 0.1, 0),
+        np.where(labels.legal_moves, strength * counted.transitions + 0.1, 0),
+        emissions,
+    )

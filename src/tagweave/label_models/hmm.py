@@ -1,0 +1,118 @@
+"""The hidden Markov model of many sources, learned by exact EM."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tagweave import chain
+from tagweave.annotations import Annotations
+from tagweave.corpus import Corpus
+from tagweave.label_models.anchors import Counts, anchor
+from tagweave.label_models.base import LabelModel
+from tagweave.label_models.inference import Decoder, Potentials, infer
+from tagweave.label_models.tables import confusion_tables, transition_table
+from tagweave.labels import StateSpace
+from tagweave.observations import observe
+from tagweave.progress import track
+from tagweave.report import Table
+from tagweave.soft_labels import SoftLabels
+
+
+@dataclass(kw_only=True)
+class HMM(LabelModel):
+    r"""A hidden Markov model whose labels are hidden and whose sources are independent given the label.
+
+    \[ p(z, x) = p(z_1) \prod_{t>1} \Psi_{z_{t-1} z_t} \prod_t \prod_k \sum_j \Phi_{k z_t j} x_{tkj} \]
+
+    The model of Lison et al. (ACL 2020) with the M-step of Li et al. (2021, appendix A.2), learned by expectation
+    maximisation with Dirichlet priors: the likelihood with the priors never falls. First values and priors come from
+    an anchor, see `tagweave.label_models.anchors`. Sources that abstain on a token say nothing there.
+
+    Use it when sources contradict each other: it learns whom to believe about what. It costs seconds.
+
+    Attributes:
+        iterations: most iterations of EM.
+        tolerance: relative gain of the objective under which it stops.
+        strength: weight of the anchor in the priors, 1 for as much as the corpus has.
+        smoothing: pseudo-counts of each row of each source, spread as the source votes overall.
+        decoding: entities from the best path (Viterbi) or from the most probable label of each token.
+
+    >>> from tagweave.annotations import Span
+    >>> from tagweave.corpus import Document
+    >>> votes = {"a": [Span(0, 2, "PER")], "b": [Span(0, 1, "PER")], "c": [Span(3, 4, "LOC")]}
+    >>> tokens = ["Ada", "Lovelace", "left", "Oslo"]
+    >>> corpus = Corpus.from_documents([Document(f"d{i}", tokens, sources=votes) for i in range(9)])
+    >>> [span[:3] for span in HMM().fit(corpus).predict(corpus)[0].entities]
+    [(0, 2, 'PER'), (3, 4, 'LOC')]
+    """
+
+    name: ClassVar[str] = "hmm"
+
+    state_space: StateSpace = "bio"
+    iterations: int = 20
+    tolerance: float = 1e-6
+    strength: float = 1.0
+    smoothing: float = 1.0
+    decoding: Decoder = "viterbi"
+    start_: NDArray[np.float64] | None = field(default=None, init=False, repr=False)
+    transitions_: NDArray[np.float64] | None = field(default=None, init=False, repr=False)
+    emissions_: NDArray[np.float64] | None = field(default=None, init=False, repr=False)
+
+    def _fit(self, corpus: Corpus, dev: Corpus | None) -> None:
+        observations = observe(corpus, self.state_space, self.silence)
+        priors = anchor(corpus, self.state_space, self.strength, self.smoothing)
+        self._take(priors.normalised())
+        for iteration in track(range(self.iterations), "EM", self.iterations):
+            with np.errstate(divide="ignore"):
+                logs = [np.log(array) for array in self._parameters().arrays()]
+            evidence = observations.log_evidence(np.exp(logs[2]))
+            posterior = chain.forward_backward(logs[0], logs[1], evidence, corpus.offsets, pairs="sum")
+            log_likelihood = float(posterior.log_partition.sum())
+            pairs = zip(priors.arrays(), logs, strict=True)
+            log_prior = sum(float((counts[counts > 0] * log[counts > 0]).sum()) for counts, log in pairs)
+            self.history_.append(
+                {"iteration": iteration, "log_likelihood": log_likelihood, "objective": log_likelihood + log_prior}
+            )
+            if self._converged():
+                break
+            first = corpus.offsets[:-1][np.diff(corpus.offsets) > 0]
+            start = posterior.marginals[first].sum(axis=0)
+            expected = Counts(start, posterior.pair_marginals, observations.counts(posterior.marginals))
+            self._take((priors + expected).normalised())
+
+    def _converged(self) -> bool:
+        if len(self.history_) < 2:
+            return False
+        before, now = (record["objective"] for record in self.history_[-2:])
+        return now - before < self.tolerance * abs(before)
+
+    def _take(self, parameters: Counts) -> None:
+        self.start_, self.transitions_, self.emissions_ = parameters.arrays()
+
+    def _parameters(self) -> Counts:
+        self._fitted()
+        return Counts(self.start_, self.transitions_, self.emissions_)
+
+    def _infer(self, corpus: Corpus) -> tuple[SoftLabels, Annotations]:
+        observations = observe(corpus, self.state_space, self.silence)
+        parameters = self._parameters()
+        with np.errstate(divide="ignore"):
+            start, transitions = np.log(parameters.start), np.log(parameters.transitions)
+        evidence = observations.log_evidence(parameters.emissions)
+        return infer(Potentials(start, transitions, evidence), corpus, observations.labels, self.decoding)
+
+    def parameters(self) -> dict[str, NDArray[Any]]:
+        """Start, transitions and emissions."""
+        return dict(zip(("start", "transitions", "emissions"), self._parameters().arrays(), strict=True))
+
+    def _restore(self, parameters: Mapping[str, NDArray[Any]]) -> None:
+        self._take(Counts(parameters["start"], parameters["transitions"], parameters["emissions"]))
+
+    def tables(self) -> list[Table]:
+        """The confusion of each source, and the transitions."""
+        learned, labels = self._parameters(), self.labels
+        confusion = confusion_tables(self._fitted()[1], learned.emissions, labels)
+        return [*confusion, transition_table(learned.start, learned.transitions, labels)]
