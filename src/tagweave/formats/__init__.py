@@ -1,8 +1,8 @@
 """Files to corpora and back: `read`, `write`, and the registry `FORMATS`, one module a format.
 
 Whatever is in a file, reading ends in a corpus, perhaps with one `FormatWarning` that says what was repaired or left
-out, or in a `TagweaveError` that names file and line. All files are UTF-8, names that end in `.gz` are packed, and `-` is
-standard input or output.
+out, or in a `TagweaveError` that names file and line. All files are UTF-8, names that end in `.gz` are packed, and `-`
+is standard input or output.
 """
 
 from collections.abc import Mapping, Sequence

@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
+from tagweave.annotations import Annotations
 from tagweave.corpus import Corpus, CorpusBuilder
 from tagweave.errors import DataError
 from tagweave.formats.problems import Problems
@@ -55,6 +58,26 @@ def build(builder: CorpusBuilder, types: Types, name: str) -> Corpus:
         return builder.build(types.types, types.coarse)
     except DataError as error:
         raise type(error)(f"{name}: {error}") from None
+
+
+def report_overlaps(problems: Problems, corpus: Corpus) -> None:
+    """Note the spans that overlap a longer one of the same annotator; the corpus keeps them."""
+    for name, column in (("entities", corpus.entities), *corpus.sources.items()):
+        if not isinstance(column, Annotations):
+            continue
+        order = np.lexsort((column.starts, column.documents))
+        documents, starts, ends = column.documents[order], column.starts[order], column.ends[order]
+        overlapping = np.flatnonzero((documents[1:] == documents[:-1]) & (starts[1:] < ends[:-1]))
+        if not len(overlapping):
+            continue
+        first = int(overlapping[0])
+        problems.add(
+            "overlap",
+            "spans that overlap a longer one of the same source; where each token needs one label, the longest wins",
+            corpus.id_list[documents[first]],
+            f"{name}, tokens {starts[first]} to {ends[first]} and {starts[first + 1]} to {ends[first + 1]}",
+            len(column) - len(column.without_overlaps()),
+        )
 
 
 def report_skipped(problems: Problems, what: str, document: str | None, error: DataError) -> None:

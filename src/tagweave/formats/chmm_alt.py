@@ -13,8 +13,9 @@ from typing import Any
 
 from tagweave.corpus import Corpus, CorpusBuilder, Document
 from tagweave.errors import DataError, FormatError
-from tagweave.formats.base import AnyPath, Format, NoOptions, Types, build
+from tagweave.formats.base import AnyPath, Format, NoOptions, Types, build, report_overlaps
 from tagweave.formats.json_lines import parse_json
+from tagweave.formats.problems import Problems
 from tagweave.formats.spans import token_spans
 from tagweave.formats.streams import STANDARD, read_text, shown_name, stem
 
@@ -33,7 +34,11 @@ def read_chmm_alt(path: AnyPath, types: Types, options: NoOptions) -> Corpus:
             builder.add(_document(f"{stem(path)}-{key}", sentence, names))
         except DataError as error:
             raise type(error)(f"{name}, sentence {key!r}: {error}") from None
-    return build(builder, types, name)
+    corpus = build(builder, types, name)
+    problems = Problems(name)
+    report_overlaps(problems, corpus)
+    problems.warn()
+    return corpus
 
 
 def _object(path: AnyPath) -> dict[str, Any]:

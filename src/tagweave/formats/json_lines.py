@@ -31,7 +31,7 @@ import numpy as np
 from tagweave.annotations import Annotations, Span
 from tagweave.corpus import Corpus, CorpusBuilder, Document
 from tagweave.errors import DataError, FormatError
-from tagweave.formats.base import AnyPath, Format, NoOptions, Types, build, report_skipped
+from tagweave.formats.base import AnyPath, Format, NoOptions, Types, build, report_overlaps, report_skipped
 from tagweave.formats.problems import Problems
 from tagweave.formats.records import ReadRecords, RecordReader, identifier
 from tagweave.formats.soft_columns import attach
@@ -94,13 +94,15 @@ def read_json_lines(path: AnyPath, types: Types, options: ReadRecords) -> Corpus
             if options.on_error == "raise":
                 raise placed from None
             report_skipped(problems, "records", None, placed)
-    reader.report()
-    problems.warn()
+    corpus = build(builder, types, name)
     try:
-        corpus = build(builder, types, name)
-        return attach(corpus, reader.soft_labels, reader.soft_sources, types.types is not None)
+        corpus = attach(corpus, reader.soft_labels, reader.soft_sources, types.types is not None)
     except DataError as error:
         raise _placed(error, name) from None
+    reader.report()
+    report_overlaps(problems, corpus)
+    problems.warn()
+    return corpus
 
 
 def _placed(error: DataError, place: str) -> DataError:
