@@ -266,7 +266,7 @@ def run_with_environment(item: Check) -> None:
         "write(corpus, '-', format='conll')\n"
     )
     environment = {**os.environ, **item.expected["env"], "PYTHONPATH": os.pathsep.join(sys.path)}
-    result = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, timeout=120)
+    result = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, timeout=900)
     assert result.returncode == 0, result.stderr
     assert result.stdout == path.read_bytes()
     assert [list(document.tokens) for document in read(path)] == [list(document.tokens) for document in corpus_of(item)]
