@@ -143,6 +143,7 @@ def test_soft_labels_stand_in_for_missing_entities() -> None:
     gold = corpus({"a": [(0, 2, "PER")]})
     soft = SoftLabels.from_labels(np.array([1, 2, 0, 0, 0, 0]), gold.offsets, ("PER",))
     assert evaluate(gold, gold.with_entities(None, soft)).f1 == 1.0
+    assert evaluate(gold.with_entities(None, soft), gold).left_out == 1
 
 
 def test_the_interval_is_repeatable_and_holds_the_score() -> None:

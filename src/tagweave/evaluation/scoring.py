@@ -87,15 +87,15 @@ def evaluate(
         >>> scores.signature
         'strict|spans|micro|docs:1|types:2|boot:1000,seed:0|v0.1.0'
     """
-    scored, chosen, extra = _join(gold, predicted)
+    annotated = gold.entities if gold.entities is not None else _nothing(gold)
+    scored, chosen, extra = _join(gold, annotated, predicted)
     lengths = np.diff(gold.offsets)[scored]
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    gold_entities = _entities(gold).subset(scored)
-    predicted_entities = _entities(predicted).subset(chosen)
+    predicted_entities = _predictions(predicted).subset(chosen)
     types = tuple(sorted({*gold.vocabulary[1:], *predicted.vocabulary[1:]}))
     comparison = Comparison(
         types=types,
-        gold=PackedSpans.from_annotations(gold_entities, offsets, _numbers(gold.vocabulary, types)),
+        gold=PackedSpans.from_annotations(annotated.subset(scored), offsets, _numbers(gold.vocabulary, types)),
         predicted=PackedSpans.from_annotations(predicted_entities, offsets, _numbers(predicted.vocabulary, types)),
         offsets=offsets,
         groups=None if gold.groups is None else np.unique(gold.group_numbers[scored], return_inverse=True)[1],
@@ -112,7 +112,11 @@ def _numbers(vocabulary: Sequence[str], types: Sequence[str]) -> NDArray[np.int6
     return np.array([-1, *(numbers[name] for name in vocabulary[1:])])
 
 
-def _entities(corpus: Corpus) -> Annotations:
+def _nothing(corpus: Corpus) -> Annotations:
+    return Annotations.from_lists([None] * len(corpus), corpus.vocabulary)
+
+
+def _predictions(corpus: Corpus) -> Annotations:
     """The entities of a corpus, or those that its soft labels say."""
     if corpus.entities is not None:
         return corpus.entities
@@ -120,14 +124,14 @@ def _entities(corpus: Corpus) -> Annotations:
         return corpus.soft_labels.annotations().with_types(
             np.array([corpus.vocabulary.index(name) for name in ("O", *corpus.soft_labels.types)], np.int16)
         )
-    return Annotations.from_lists([None] * len(corpus), corpus.vocabulary)
+    return _nothing(corpus)
 
 
-def _join(gold: Corpus, predicted: Corpus) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
+def _join(gold: Corpus, annotated: Annotations, predicted: Corpus) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
     """Numbers of the gold documents to score, of the same documents in the prediction, and how many more that has."""
     places = pc.index_in(gold.ids, value_set=predicted.ids)
     extra = len(predicted) - int(pc.count(places).as_py())
-    scored = np.flatnonzero(_entities(gold).ran)
+    scored = np.flatnonzero(annotated.ran)
     chosen = pc.fill_null(places, -1).to_numpy(zero_copy_only=False).astype(np.int64)[scored]
     missing = [gold.id_list[index] for index in scored[chosen < 0]]
     if missing:
