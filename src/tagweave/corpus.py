@@ -116,8 +116,9 @@ class Corpus:
         )
 
     def _spans(self, column: Column, index: int) -> list[Span] | None:
-        annotations = column if isinstance(column, Annotations) else column.annotations()
-        return annotations.document(index, self.vocabulary)
+        if isinstance(column, Annotations):
+            return column.document(index, self.vocabulary)
+        return column.subset(np.array([index])).annotations().document(0, self.vocabulary)
 
     def __iter__(self) -> Iterator[Document]:
         """The documents, one by one."""
@@ -273,15 +274,16 @@ class CorpusBuilder:
         """
         if document.id in self._ids:
             raise DataError(f"document id {document.id!r} occurs twice")
+        length = len(document.tokens)
         for what, spans in (("entities", document.entities), *document.sources.items()):
-            for span in spans or ():
-                if not 0 <= span.start < span.end <= len(document.tokens):
+            for start, end, name, _ in spans or ():
+                if not 0 <= start < end <= length:
                     raise AlignmentError(
-                        f"document {document.id!r}, {what}: span {[*span[:3]]} does not lie within the document's "
-                        f"{len(document.tokens)} tokens"
+                        f"document {document.id!r}, {what}: span {[start, end, name]} does not lie within the "
+                        f"document's {length} tokens"
                     )
-                if span.type != OUTSIDE:
-                    self._type_names.setdefault(span.type)
+                if name not in self._type_names and name != OUTSIDE:
+                    self._type_names[name] = None
         index = len(self)
         self._ids[document.id] = index
         self._lengths.append(len(document.tokens))
@@ -292,7 +294,9 @@ class CorpusBuilder:
         self._characters.append(np.array(document.characters or unknown, np.int32).reshape(-1, 2))
         self._entities.add(index, document.entities)
         for name, spans in document.sources.items():
-            self._sources.setdefault(name, _SpanColumn()).add(index, spans)
+            if name not in self._sources:
+                self._sources[name] = _SpanColumn()
+            self._sources[name].add(index, spans)
 
     def build(self, types: Sequence[str] | None = None, coarse: Mapping[str, Sequence[str]] | None = None) -> Corpus:
         """The corpus.
@@ -351,6 +355,9 @@ class _StringColumn:
         return pa.chunked_array(self._done).combine_chunks()
 
 
+_NO_SCORE = float("nan")
+
+
 class _SpanColumn:
     """Spans gathered as flat lists of numbers; types are numbered when the column is built."""
 
@@ -368,9 +375,11 @@ class _SpanColumn:
         if spans is None:
             return
         self._ran.append(document)
+        if not spans:
+            return
         for start, end, name, score in spans:
             number = self._names.setdefault(name, len(self._names))
-            self._rows.append((document, start, end, number, np.nan if score is None else score))
+            self._rows.append((document, start, end, number, _NO_SCORE if score is None else score))
         if len(self._rows) > 1 << 16:
             self._flush()
 

@@ -27,7 +27,6 @@ from tagweave.formats.tag_parser import TagParser
 from tagweave.formats.tags import Parsed, spans_from_parsed, tags_from_spans
 
 _DOCUMENT_START = "-DOCSTART-"
-_COMMENT = re.compile(r"#[ \t]*[^\t=]*[^\t= ] = ")
 _BLANKS = re.compile(r"[ \t]+")
 _UNWRITABLE = re.compile(r"[ \t\r\n\0]")
 
@@ -89,7 +88,7 @@ class _ColumnReader:
                 block = []
             if begins_document:
                 yield [(number, line)]
-            elif bare and (block or not _COMMENT.match(line)):
+            elif bare and (block or not _is_comment(line)):
                 block.append((number, line))
         if block:
             yield block
@@ -123,6 +122,12 @@ class _ColumnReader:
         if not cells[0]:
             raise FormatError(f"{self.name}, line {number}: no token before the tag {filled[-1]!r}")
         return cells[0], filled[-1]
+
+
+def _is_comment(line: str) -> bool:
+    """Whether a line reads `# key = value`."""
+    key, equals, _ = line.partition(" = ")
+    return line.startswith("#") and bool(equals) and bool(key[1:].strip()) and "\t" not in key
 
 
 def read_columns(path: AnyPath, types: Types, options: ReadColumns) -> Corpus:

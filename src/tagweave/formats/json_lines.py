@@ -84,15 +84,14 @@ def read_json_lines(path: AnyPath, types: Types, options: ReadRecords) -> Corpus
         place = f"{name}, line {number}"
         try:
             record = _record(line)
-            document_id = identifier(
-                record.get("id") if record.get("id") is not None else f"{stem(path)}-{len(builder)}", "id"
-            )
+            document_id = identifier(record.get("id", f"{stem(path)}-{len(builder)}"), "id")
             place = f"{place}, record {document_id!r}"
             builder.add(reader.document(record, len(builder), document_id))
         except DataError as error:
             placed = _placed(error, place)
             if options.on_error == "raise":
                 raise placed from None
+            reader.forget(len(builder))
             report_skipped(problems, "records", None, placed)
     corpus = build(builder, types, name)
     try:

@@ -96,6 +96,11 @@ class RecordReader:
             sources=sources,
         )
 
+    def forget(self, index: int) -> None:
+        """Drop the soft labels of a document that is left out after all."""
+        for column in (*self.soft_sources.values(), *([self.soft_labels] if self.soft_labels is not None else [])):
+            column.forget(index)
+
     def report(self) -> None:
         """Note what concerns the whole file."""
         self.tags.report(self.problems)
@@ -169,20 +174,18 @@ class RecordReader:
             if not isinstance(value, dict):
                 raise FormatError(f"{key}: must be an object with a list of spans for each source, not {_kind(value)}")
             for name, items in value.items():
-                sources[name] = self._source(name, items, record)
+                sources[name] = self._source(name, items, record) if items else _empty(name, items)
         self._add_outside_votes(record, sources)
         return sources
 
-    def _source(self, name: str, items: Any, record: _Record) -> list[Span] | None:  # noqa: ANN401
-        if items is None:
-            return None
+    def _source(self, name: str, items: Any, record: _Record) -> list[Span]:  # noqa: ANN401
         if isinstance(items, dict):
             column = self.soft_sources.setdefault(name, SoftColumn())
             column.add(record.index, items.get("labels"), items.get("probabilities"), len(record.tokens))
             return []
         if not isinstance(items, list):
             raise FormatError(f"source {name!r}: must be a list of spans or null, not {_kind(items)}")
-        return self._spans(items, record, name) if items else []
+        return self._spans(items, record, f"source {name!r}")
 
     def _add_outside_votes(self, record: _Record, sources: dict[str, list[Span] | None]) -> None:
         votes = record.fields.get("votes_o")
@@ -210,7 +213,7 @@ class RecordReader:
     def _soft(self, record: _Record) -> None:
         for key in _PROBABILITY_KEYS:
             if record.fields.get(key) is not None:
-                self.soft_labels = self.soft_labels or SoftColumn()
+                self.soft_labels = SoftColumn() if self.soft_labels is None else self.soft_labels
                 self.soft_labels.add(record.index, record.fields.get("labels"), record.fields[key], len(record.tokens))
 
 
@@ -225,6 +228,13 @@ def identifier(value: object, key: str) -> str:
     if type(value) is int:
         return str(value)
     raise FormatError(f"{key}: must be a string or a whole number, not {_kind(value)}")
+
+
+def _empty(name: str, items: object) -> list[Span] | None:
+    """What a source says that gives no span: nothing, or null if it did not run."""
+    if items is None or items == []:
+        return None if items is None else []
+    raise FormatError(f"source {name!r}: must be a list of spans or null, not {_kind(items)}")
 
 
 def _checked_offsets(offsets: object, tokens: list[str], text: str) -> Offsets:

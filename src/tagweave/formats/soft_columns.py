@@ -21,7 +21,7 @@ class SoftColumn:
     """
 
     def __init__(self) -> None:
-        self._rows: list[tuple[int, tuple[str, ...], NDArray[np.float32]]] = []
+        self._rows: dict[int, tuple[tuple[str, ...], NDArray[np.float32]]] = {}
         self._types: dict[tuple[str, ...], frozenset[str]] = {}
 
     @property
@@ -59,7 +59,15 @@ class SoftColumn:
             table = np.array(rows, np.float64).reshape(length, len(columns))
         except OverflowError:
             raise FormatError("a probability is too large a number") from None
-        self._rows.append((document, columns, np.clip(table, -1e30, 1e30).astype(np.float32)))
+        self._rows[document] = columns, np.clip(table, -1e30, 1e30).astype(np.float32)
+
+    def forget(self, document: int) -> None:
+        """Drop what was said of a document that is left out after all."""
+        self._rows.pop(document, None)
+
+    def __len__(self) -> int:
+        """Number of documents."""
+        return len(self._rows)
 
     def build(self, offsets: NDArray[np.int64], types: tuple[str, ...], ids: list[str]) -> SoftLabels:
         """All documents together, checked.
@@ -68,12 +76,12 @@ class SoftColumn:
             FormatError: a document has no soft labels.
             LabelError: a row is no distribution; the message names document and token.
         """
-        missing = set(range(len(ids))).difference(document for document, _, _ in self._rows)
+        missing = set(range(len(ids))).difference(self._rows)
         if missing:
             raise FormatError(f"document {ids[min(missing)]!r} has no soft labels, but others have")
         order = {name: column for column, name in enumerate(LabelSet(types).names)}
         table = np.zeros((int(offsets[-1]), len(order)), np.float32)
-        for document, names, rows in self._rows:
+        for document, (names, rows) in self._rows.items():
             table[offsets[document] : offsets[document + 1], [order[name] for name in names]] = rows
         soft = SoftLabels(types, offsets, table)
         soft.check(ids)
@@ -102,6 +110,8 @@ def attach(corpus: Corpus, labels: SoftColumn | None, sources: dict[str, SoftCol
         sources: sources by name; they take the place of the (empty) columns of the same name.
         declared: whether the types of the corpus were declared, so that there may be no others.
     """
+    sources = {name: column for name, column in sources.items() if len(column)}
+    labels = labels if labels is not None and len(labels) else None
     columns = [*sources.values(), *([labels] if labels is not None else [])]
     if not columns:
         return corpus

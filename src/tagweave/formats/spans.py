@@ -60,7 +60,7 @@ def _shown(item: object) -> str:
 
 def _once(spans: list[Span]) -> list[Span]:
     """Exact doubles count once."""
-    return spans if len(spans) == len(set(spans)) else list(dict.fromkeys(spans))
+    return spans if len(spans) < 2 or len(spans) == len(set(spans)) else list(dict.fromkeys(spans))
 
 
 def token_spans(items: Iterable[Any], tokens: Sequence[str]) -> list[Span]:
@@ -76,6 +76,11 @@ def token_spans(items: Iterable[Any], tokens: Sequence[str]) -> list[Span]:
     length = len(tokens)
     spans = []
     for item in items:
+        if type(item) is list and len(item) == 3:  # by far the most frequent, so not through `_raw`
+            start, end, name = item
+            if type(start) is int and type(end) is int and type(name) is str and name and 0 <= start < end <= length:
+                spans.append(Span(start, end, name, None))
+                continue
         start, end, name, score, surface = _raw(item)
         if not 0 <= start < end <= length:
             raise AlignmentError(f"span {_shown(item)} does not lie within the {length} tokens")
