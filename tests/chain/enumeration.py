@@ -35,7 +35,7 @@ def log(probabilities: Floats) -> Floats:
 
 def all_sequences(tokens: int, labels: int) -> Integers:
     """All label sequences, the lowest first, [sequences, tokens]."""
-    return np.array(list(itertools.product(range(labels), repeat=tokens)), np.int64).reshape(-1, tokens)
+    return np.array(list(itertools.product(range(labels), repeat=tokens)), np.int64).reshape(labels**tokens, tokens)
 
 
 def scores_of(sequences: Integers, start: Floats, transitions: Floats, evidence: Floats) -> Floats:

@@ -111,8 +111,10 @@ def votes_of_sources(draw: st.DrawFn) -> VotesOfSources:
     emissions = _distributions(generator, (sources, labels, labels), zeros)
     votes = []
     for length in lengths:
-        for t in range(length):
-            label = generator.choice(labels, p=start if t == 0 else transitions[label])
+        following = start
+        for _ in range(length):
+            label = generator.choice(labels, p=following)
+            following = transitions[label]
             row = [generator.choice(labels, p=emissions[k, label]) for k in range(sources)]
             votes.append([vote if generator.random() < 0.7 else -1 for vote in row])
     offsets = np.cumsum([0, *lengths])
