@@ -5,9 +5,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-import tiny_encoder
 import torch
 
+import tiny_encoder
 from tagweave import embeddings
 from tagweave.corpus import Corpus, Document
 from tagweave.embeddings import cache_folder, embed

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import tiny_encoder
 import torch
 
+import tiny_encoder
 from tagweave import encoder as encoder_module
 from tagweave.encoder import (
     PIECES_PER_WORD,

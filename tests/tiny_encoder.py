@@ -33,7 +33,7 @@ def build(folder: Path, words: Sequence[str], kind: Kind = "wordpiece", position
     return str(folder)
 
 
-def _finish(backend: Any) -> Any:
+def _finish(backend: Any) -> Any:  # noqa: ANN401
     from tokenizers import processors
 
     special = [(name, backend.token_to_id(name)) for name in ("[CLS]", "[SEP]")]
@@ -41,7 +41,7 @@ def _finish(backend: Any) -> Any:
     return backend
 
 
-def _wordpiece(words: Sequence[str]) -> Any:
+def _wordpiece(words: Sequence[str]) -> Any:  # noqa: ANN401
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
     letters = sorted({letter for word in words for letter in word} | set("abcdefghijklmnopqrstuvwxyz"))
@@ -53,7 +53,7 @@ def _wordpiece(words: Sequence[str]) -> Any:
     return _finish(backend)
 
 
-def _byte_level(words: Sequence[str]) -> Any:
+def _byte_level(words: Sequence[str]) -> Any:  # noqa: ANN401
     from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
     backend = Tokenizer(models.BPE(unk_token="[UNK]"))
@@ -65,7 +65,7 @@ def _byte_level(words: Sequence[str]) -> Any:
     return _finish(backend)
 
 
-def _unigram(words: Sequence[str]) -> Any:
+def _unigram(words: Sequence[str]) -> Any:  # noqa: ANN401
     from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
     backend = Tokenizer(models.Unigram())

@@ -2,6 +2,7 @@
 
 import copy
 import hashlib
+import itertools
 import shutil
 import warnings
 from collections.abc import Iterator
@@ -11,11 +12,11 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from tagweave.corpus import Corpus
 from tagweave.encoder import Encoder, device
-from tagweave.errors import DataError, StorageError, TagweaveWarning
+from tagweave.errors import DataError, StorageError, TagweaveWarning, UsageError
 from tagweave.evaluation import evaluate
 from tagweave.labels import LabelSet
 from tagweave.progress import say, track
@@ -46,11 +47,15 @@ class Fitting:
             names = LabelSet(types, "bio").names
             tagger.model_ = tagger.encoder_.classifier(names, tagger.seed, tagger.dropout).to(device())
         else:
-            tagger.encoder_, tagger.model_ = start.encoder_, copy.deepcopy(start.model_)
+            tagger.encoder_, tagger.model_ = start.encoder_, copy.deepcopy(start.model_).requires_grad_(True)
+        _freeze(tagger.model_, tagger.frozen_layers)
         tagger.types_, tagger.history_ = types, []
         self._pieces = tagger.encoder_.pieces(corpus.tokens)
         self._known &= ~self._pieces.vanished
         self._windows = tagger._windows(self._pieces, corpus.offsets)
+        learnable = self._any(self._known)
+        self._learnable = learnable if learnable.any() else ~learnable
+        self._with_entities = self._any(self._known & (self._targets[:, 0] < 0.5))
         self._label_weights = torch.ones(self._targets.shape[1], device=device())
         self._label_weights[0] = tagger.outside_weight
         self._loop = TrainingLoop(tagger.model_, self._loop_settings(), self._batches, self._loss, self._describe)
@@ -74,21 +79,24 @@ class Fitting:
     def _batches(self, epoch: int) -> list[NDArray[np.int64]]:
         """The batches of an epoch: numbers of windows."""
         tagger = self._tagger
-        lengths = self._windows.lengths(self._pieces.offsets) + tagger.encoder_.added
         chance = np.random.default_rng([tagger.seed, epoch])
-        return batches(lengths, tagger.batch_pieces, tagger.batch_windows, chance)
+        drawn = self._with_entities | (chance.random(len(self._windows)) < tagger.empty_share)
+        chosen = np.flatnonzero(self._learnable & (drawn if (self._learnable & drawn).any() else True))
+        lengths = self._windows.lengths(self._pieces.offsets)[chosen] + tagger.encoder_.added
+        return [chosen[batch] for batch in batches(lengths, tagger.batch_pieces, tagger.batch_windows, chance)]
+
+    def _any(self, words: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Which windows hold a marked word of their own."""
+        before = np.concatenate([[0], np.cumsum(words)])
+        found: NDArray[np.bool_] = before[self._windows.keep_last] > before[self._windows.keep_first]
+        return found
 
     def _loss(self, chosen: NDArray[np.int64]) -> tuple[Tensor, float]:
         """Summed loss and weight over the words of some windows; only known words with pieces of their own count."""
-        if not any(self._known[a:b].any() for a, b in self._kept(chosen)):
-            return torch.zeros(()), 0.0
         words, logits = self._tagger._logits(self._pieces, self._windows, chosen)
         rows = self._targets[words] * self._known[words, None]
         loss, weight = soft_cross_entropy(logits, torch.from_numpy(rows).to(logits.device), self._label_weights)
         return loss, float(weight)
-
-    def _kept(self, chosen: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-        return zip(self._windows.keep_first[chosen], self._windows.keep_last[chosen], strict=True)
 
     def _describe(self, chosen: NDArray[np.int64]) -> str:
         """The ids of the documents in a batch."""
@@ -187,3 +195,17 @@ class Fitting:
                 "choose another folder"
             )
         self._tagger.history_ = notes["history"]
+
+
+def _freeze(model: Any, layers: int) -> None:  # noqa: ANN401
+    """Lets no gradient into the embeddings and the lowest layers."""
+    if not layers:
+        return
+    body = model.base_model
+    stacks = [m for m in body.modules() if isinstance(m, nn.ModuleList) and len(m) == model.config.num_hidden_layers]
+    if not stacks or layers > len(stacks[0]):
+        raise UsageError(f"frozen_layers is {layers}, but the encoder has {model.config.num_hidden_layers} layers")
+    upper = {id(p) for layer in stacks[0][layers:] for p in layer.parameters()}
+    below = itertools.takewhile(lambda parameter: id(parameter) not in upper, body.parameters())
+    for parameter in below:
+        parameter.requires_grad_(False)

@@ -81,6 +81,11 @@ class Tagger:
     """Most sub-word pieces in a window; the encoder's own limit where that is lower."""
     overlap: int = 32
     """Pieces that neighbouring windows of a long document share."""
+    frozen_layers: int = 0
+    """How many of the encoder's lowest layers stay as they are (with the input embeddings); it saves time."""
+    empty_share: float = 1.0
+    """Share of the windows without an entity that an epoch reads, drawn anew each time; under 1 it saves time and helps
+    where sources miss many entities."""
     dropout: float | None = None
     """In place of the encoder's own dropout."""
     weight_decay: float = 0.01
