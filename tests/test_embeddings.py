@@ -36,7 +36,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize("layer", [-1, 1])
 def test_rows_are_pooled_from_the_pieces(tiny: str, pooling: embeddings.Pooling, layer: int) -> None:
     tokens = ["Orlin", "visits", "Vestaras", "."]
-    rows = embed(corpus_of(tokens), tiny, pooling=pooling, layer=layer)
+    rows = embed(corpus_of(tokens), tiny, pooling=pooling, layers=(layer,))
     encoder = Encoder.load(tiny)
     inputs = encoder.tokenizer(tokens, is_split_into_words=True, return_tensors="pt")
     with torch.no_grad():
@@ -86,7 +86,7 @@ def test_other_tokens_borders_or_settings_have_files_of_their_own(tiny: str, cac
     embed(corpus_of(["ab", "c"]), tiny)
     embed(corpus_of(["a", "bc"]), tiny)
     embed(corpus_of(["ab"], ["c"]), tiny)
-    embed(corpus_of(["ab", "c"]), tiny, layer=1)
+    embed(corpus_of(["ab", "c"]), tiny, layers=(1,))
     embed(corpus_of(["ab", "c"]), tiny, pooling="first")
     assert len(list(cache.iterdir())) == 5
 
@@ -137,3 +137,9 @@ def test_the_default_encoder_is_384_wide() -> None:
     assert rows.shape == (3, 384)
     assert rows.dtype == np.float16
     assert not rows.flags.writeable
+
+
+def test_layers_stand_side_by_side(tiny: str) -> None:
+    corpus = corpus_of(["ab", "c"])
+    both = embed(corpus, tiny, layers=(1, -1))
+    np.testing.assert_array_equal(both, np.hstack([embed(corpus, tiny, layers=(n,)) for n in (1, -1)]))

@@ -4,7 +4,7 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -38,7 +38,7 @@ def embed(
     corpus: Corpus,
     encoder: str = DEFAULT,
     *,
-    layer: int = -1,
+    layers: Sequence[int] = (-1,),
     pooling: Pooling = "mean",
     cache: Path | None = None,
 ) -> NDArray[np.float16]:
@@ -51,7 +51,7 @@ def embed(
     Args:
         corpus: only its tokens and where documents end matter.
         encoder: name, see `tagweave.encoder.locate`.
-        layer: which hidden layer: -1 is the last, 0 the input embeddings.
+        layers: which hidden layers, side by side in a row: -1 is the last, 0 the input embeddings.
         pooling: `mean` of the word's pieces, or the `first` piece.
         cache: folder of the files; by default `$TAGWEAVE_CACHE` or `~/.cache/tagweave`, and in it `embeddings`.
 
@@ -70,10 +70,10 @@ def embed(
         raise unknown_name("pooling", pooling, ("mean", "first"))
     loaded = Encoder.load(encoder)
     folder = cache_folder() if cache is None else Path(cache)
-    settings = f"{VERSION} {loaded.identity} {layer} {pooling} {WINDOW} {OVERLAP} {precision('auto', device())}"
+    settings = f"{VERSION} {loaded.identity} {tuple(layers)} {pooling} {WINDOW} {OVERLAP} {precision('auto', device())}"
     path = folder / f"{_key(corpus, settings)}.npy"
     found = _open(path, len(corpus.tokens))
-    return _compute(corpus, loaded, layer, pooling, path) if found is None else found
+    return _compute(corpus, loaded, layers, pooling, path) if found is None else found
 
 
 def cache_folder() -> Path:
@@ -103,9 +103,11 @@ def _open(path: Path, rows: int) -> NDArray[np.float16] | None:
     return found if found.dtype == np.float16 and found.ndim == 2 and len(found) == rows else None
 
 
-def _compute(corpus: Corpus, encoder: Encoder, layer: int, pooling: Pooling, path: Path) -> NDArray[np.float16]:
+def _compute(
+    corpus: Corpus, encoder: Encoder, layers: Sequence[int], pooling: Pooling, path: Path
+) -> NDArray[np.float16]:
     model: Any = encoder.model().to(device())
-    shape = (len(corpus.tokens), int(model.config.hidden_size))
+    shape = (len(corpus.tokens), int(model.config.hidden_size) * len(layers))
     if not shape[0]:
         return np.zeros(shape, np.float16)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -119,7 +121,7 @@ def _compute(corpus: Corpus, encoder: Encoder, layer: int, pooling: Pooling, pat
     os.close(handle)
     try:
         rows = np.lib.format.open_memmap(partial, "w+", np.float16, shape)
-        for words, values in _rows(corpus, encoder, model, layer, pooling):
+        for words, values in _rows(corpus, encoder, model, layers, pooling):
             rows[words] = values
         rows.flush()
         del rows
@@ -133,7 +135,7 @@ def _compute(corpus: Corpus, encoder: Encoder, layer: int, pooling: Pooling, pat
 
 
 def _rows(
-    corpus: Corpus, encoder: Encoder, model: "torch.nn.Module", layer: int, pooling: Pooling
+    corpus: Corpus, encoder: Encoder, model: "torch.nn.Module", layers: Sequence[int], pooling: Pooling
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float16]]]:
     """Numbers of words, and their embeddings, batch by batch."""
     import torch
@@ -148,11 +150,9 @@ def _rows(
             batch = encoder.batch(pieces, windows, chosen)
             inputs = {name: tensor.to(device()) for name, tensor in batch.inputs.items()}
             with torch.no_grad(), torch.autocast(device().type, kind, enabled=kind != torch.float32):
-                if layer == -1:
-                    hidden = model(**inputs).last_hidden_state
-                else:
-                    hidden = model(**inputs, output_hidden_states=True).hidden_states[layer]
-            yield base + batch.words, _pool(hidden.float().flatten(0, 1), batch, pooling)
+                states = model(**inputs, output_hidden_states=True).hidden_states
+            hidden = torch.cat([states[layer].float() for layer in layers], dim=-1)
+            yield base + batch.words, _pool(hidden.flatten(0, 1), batch, pooling)
         base += len(part.tokens)
 
 
