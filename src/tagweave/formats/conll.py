@@ -191,14 +191,14 @@ def _without_overlaps(corpus: Corpus, problems: Problems) -> Corpus:
         problems.add("sources", "sources left out, which columns cannot hold", None, names, len(corpus.sources))
     if corpus.soft_labels is not None:
         problems.add("soft_labels", "tables of soft labels left out, which columns cannot hold", None, "soft labels")
-    entities = corpus.entities
-    if entities is not None:
-        entities = entities.without_overlaps()
-        lost = len(corpus.entities or ()) - len(entities)
-        if lost:
-            problems.add("overlap", "entities left out that overlap a longer one", None, "the longest stays", lost)
-        if entities.scores is not None:
-            problems.add("scores", "columns of scores left out", None, "scores of entities")
+    if corpus.entities is None:
+        return replace(corpus, sources={}, soft_labels=None)
+    if corpus.entities.scores is not None:
+        problems.add("scores", "columns of scores left out", None, "scores of entities")
+    entities = corpus.entities.without_overlaps()
+    lost = len(corpus.entities) - len(entities)
+    if lost:
+        problems.add("overlap", "entities left out that overlap a longer one", None, "the longest stays", lost)
     return replace(corpus, entities=entities, sources={}, soft_labels=None)
 
 

@@ -1,0 +1,57 @@
+from pathlib import Path
+
+import pytest
+
+from tagweave.errors import UsageError
+from tagweave.formats import FORMATS, format_of
+from tagweave.formats.problems import Problems
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("a.jsonl", "jsonl"),
+        ("a/b.JSONL.gz", "jsonl"),
+        ("-", "jsonl"),
+        (Path("-"), "jsonl"),
+        ("x.conll", "conll"),
+        ("x.tsv.gz", "conll"),
+        ("x.json", "chmm-alt"),
+    ],
+)
+def test_the_ending_means_the_format(path: str | Path, name: str) -> None:
+    assert format_of(path).name == name
+
+
+def test_a_name_outranks_the_ending() -> None:
+    assert format_of("x.json", "jsonl").name == "jsonl"
+
+
+@pytest.mark.parametrize("path", ["x", "x.docx", "x.gz", ".jsonl"])
+def test_endings_that_mean_nothing(path: str) -> None:
+    with pytest.raises(UsageError, match=r"means no format.*conll \(.conll"):
+        format_of(path)
+
+
+def test_an_unknown_format_gets_a_suggestion() -> None:
+    with pytest.raises(UsageError, match="Did you mean 'jsonl'"):
+        format_of("x.conll", "json")
+
+
+def test_no_ending_means_two_formats() -> None:
+    endings = [suffix for format in FORMATS.values() for suffix in format.suffixes]
+    assert len(endings) == len(set(endings))
+    assert all(name == format.name for name, format in FORMATS.items())
+
+
+def test_problems_are_counted_by_kind_and_the_first_is_shown() -> None:
+    problems = Problems("f")
+    for number in range(2000):
+        problems.add("a", "things", f"d{number}", f"m{number}")
+    problems.add("b", "others", None, "n", count=7)
+    assert problems.summary() == "f: 2000 things (first: document 'd0': m0); 7 others (first: n)"
+    with pytest.warns() as caught:
+        problems.warn()
+    message = caught[0].message
+    assert message.counts == {"a": 2000, "b": 7}  # type: ignore[union-attr]
+    assert len(message.problems) == 1000  # type: ignore[union-attr]
