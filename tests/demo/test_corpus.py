@@ -1,111 +1,107 @@
-import json
 from collections import Counter
-from typing import Any, get_args
+from pathlib import Path
+from typing import get_args
 
+import numpy as np
 import pytest
 
-from tagweave.demo.corpus import TYPES, Split, parse_marked, records, tokenise
+from tagweave.annotations import Annotations
+from tagweave.corpus import Corpus
+from tagweave.demo.corpus import TYPES, Split, _document, parse_marked, read_demo, tokenise
 from tagweave.demo.rules import SOURCES
 from tagweave.errors import AlignmentError, FormatError
+from tagweave.evaluation import source_scores
+from tagweave.formats import read, write
 
 SPLITS: tuple[Split, ...] = get_args(Split)
 Spans = set[tuple[str, int, int, str]]
 
 
 @pytest.fixture(scope="module")
-def splits() -> dict[str, list[dict[str, Any]]]:
-    return {split: records(split) for split in SPLITS}
+def splits() -> dict[str, Corpus]:
+    return {split: read_demo(split) for split in SPLITS}
 
 
-def gold(documents: list[dict[str, Any]]) -> Spans:
-    return {(document["id"], *span) for document in documents for span in document["entities"]}
+def gold(corpus: Corpus) -> Spans:
+    return {(document.id, *span[:3]) for document in corpus for span in document.entities or ()}
 
 
-def found(documents: list[dict[str, Any]], source: str) -> Spans:
-    return {(document["id"], *span) for document in documents for span in document["sources"][source]}
+def voted(corpus: Corpus) -> Spans:
+    """What at least one source votes for."""
+    spans = [(document.id, *span[:3]) for document in corpus for votes in document.sources.values() for span in votes]
+    return {span for span in spans if span[3] != "O"}
 
 
-def f1(found: Spans, expected: Spans) -> float:
-    return 2 * len(found & expected) / (len(found) + len(expected))
-
-
-def test_counts(splits: dict[str, list[dict[str, Any]]]) -> None:
+def test_counts(splits: dict[str, Corpus]) -> None:
     assert len(splits["train"]) >= 420
     assert min(len(splits["dev"]), len(splits["test"])) >= 100
-    assert all("entities" not in document for document in splits["train"])
+    assert splits["train"].entities is None
     for split in ("dev", "test"):
         assert {type_ for *_, type_ in gold(splits[split])} == set(TYPES)
-        without = sum(not document["entities"] for document in splits[split])
+        without = sum(not document.entities for document in splits[split])
         assert 0.15 < without / len(splits[split]) < 0.35
 
 
-def test_sentences_differ(splits: dict[str, list[dict[str, Any]]]) -> None:
-    sentences = [document["tokens"] for documents in splits.values() for document in documents]
+def test_sentences_differ(splits: dict[str, Corpus]) -> None:
+    sentences = [document.tokens for corpus in splits.values() for document in corpus]
     texts = Counter(" ".join(tokens).lower() for tokens in sentences)
     beginnings = Counter(tuple(token.lower() for token in tokens[:4]) for tokens in sentences)
     assert max(texts.values()) == 1
     assert max(beginnings.values()) <= 3
 
 
-def test_records_are_native_and_consistent(splits: dict[str, list[dict[str, Any]]]) -> None:
-    names = [document["id"] for documents in splits.values() for document in documents]
+def test_tokens_and_sources(splits: dict[str, Corpus]) -> None:
+    names = [name for corpus in splits.values() for name in corpus.id_list]
     assert len(set(names)) == len(names)
-    for document in [document for documents in splits.values() for document in documents]:
-        assert json.loads(json.dumps(document)) == document
-        assert [document["text"][start:end] for start, end in document["offsets"]] == document["tokens"]
-        assert list(document["sources"]) == list(SOURCES)
-        spans = [span for spans in document["sources"].values() for span in spans] + document.get("entities", [])
-        stretches = [[*pair, "O"] for pairs in document["votes_o"].values() for pair in pairs]
-        assert all(type_ in TYPES for *_, type_ in spans)
-        assert all(0 <= start < end <= len(document["tokens"]) for start, end, _ in spans + stretches)
+    for corpus in splits.values():
+        assert corpus.types == TYPES
+        assert list(corpus.sources) == list(SOURCES)
+        assert all(isinstance(column, Annotations) and column.ran.all() for column in corpus.sources.values())
+        for document in corpus:
+            assert document.text is not None and document.characters is not None
+            assert [document.text[start:end] for start, end in document.characters] == document.tokens
 
 
-@pytest.mark.parametrize("split", ["dev", "test"])
-def test_gold_does_not_overlap(splits: dict[str, list[dict[str, Any]]], split: str) -> None:
+def test_it_goes_through_a_file(splits: dict[str, Corpus], tmp_path: Path) -> None:
+    path = tmp_path / "dev.jsonl"
+    write(splits["dev"], path)
+    assert list(read(path, types=TYPES)) == list(splits["dev"])
+
+
+@pytest.mark.parametrize("split", SPLITS)
+def test_no_annotator_overlaps_itself(splits: dict[str, Corpus], split: str) -> None:
     for document in splits[split]:
-        ordered = document["entities"]
-        assert all(first[1] <= second[0] for first, second in zip(ordered, ordered[1:], strict=False))
+        for spans in (document.entities or (), *document.sources.values()):
+            ordered = [span for span in spans or () if span.type != "O"]
+            assert all(a.end <= b.start for a, b in zip(ordered, ordered[1:], strict=False)), document.text
 
 
-def test_no_source_overlaps_itself(splits: dict[str, list[dict[str, Any]]]) -> None:
-    for document in [document for documents in splits.values() for document in documents]:
-        for source in SOURCES:
-            spans = document["sources"][source]
-            assert all(first[1] <= second[0] for first, second in zip(spans, spans[1:], strict=False)), document["text"]
-
-
-def test_sources_are_of_different_worth(splits: dict[str, list[dict[str, Any]]]) -> None:
-    expected = gold(splits["dev"])
-    spans = {source: found(splits["dev"], source) for source in SOURCES}
-    scores = [f1(spans[source], expected) for source in SOURCES if spans[source]]
+def test_sources_are_of_different_worth(splits: dict[str, Corpus]) -> None:
+    scores = [score for score in source_scores(splits["dev"]).values() if score.predicted]
     assert len(scores) >= 5
-    assert max(scores) - min(scores) > 0.2
-    precisions = [len(spans[source] & expected) / len(spans[source]) for source in SOURCES if spans[source]]
-    assert min(precisions) < 0.3
-    assert max(precisions) > 0.85
+    assert scores[0].f1 - scores[-1].f1 > 0.2
+    assert min(score.precision for score in scores) < 0.3
+    assert max(score.precision for score in scores) > 0.85
 
 
 @pytest.mark.parametrize("split", ["dev", "test"])
-def test_sources_leave_room_for_learning(splits: dict[str, list[dict[str, Any]]], split: str) -> None:
+def test_sources_leave_room_for_learning(splits: dict[str, Corpus], split: str) -> None:
     expected = gold(splits[split])
-    union = set().union(*(found(splits[split], source) for source in SOURCES))
-    assert 0.55 < len(union & expected) / len(expected) < 0.85
+    assert 0.55 < len(voted(splits[split]) & expected) / len(expected) < 0.85
 
 
-def test_test_holds_names_that_nothing_else_holds(splits: dict[str, list[dict[str, Any]]]) -> None:
-    train = " ".join(document["text"].lower() for document in splits["train"])
-    for split in ("dev", "test"):
-        names = {
-            " ".join(document["tokens"][start:end]).lower()
-            for document in splits[split]
-            for start, end, _ in document["entities"]
-            if not any([start, end] == span[:2] for spans in document["sources"].values() for span in spans)
-        }
-        assert sum(name not in train for name in names) >= 10
+@pytest.mark.parametrize("split", ["dev", "test"])
+def test_names_that_nothing_else_holds(splits: dict[str, Corpus], split: str) -> None:
+    train = " ".join(splits["train"].texts.to_pylist()).lower()
+    missed = gold(splits[split]) - voted(splits[split])
+    tokens = {document.id: document.tokens for document in splits[split]}
+    names = {" ".join(tokens[name][start:end]).lower() for name, start, end, _ in missed}
+    assert sum(name not in train for name in names) >= 10
 
 
-def test_sources_vote_for_outside_too(splits: dict[str, list[dict[str, Any]]]) -> None:
-    voters = {source for document in splits["train"] for source in document["votes_o"]}
+def test_sources_vote_for_outside_too(splits: dict[str, Corpus]) -> None:
+    columns = splits["train"].sources.items()
+    voters = {name for name, column in columns if isinstance(column, Annotations) and np.any(column.type_ids == 0)}
     assert voters == {"ambiguous-words", "generic-words"}
 
 
@@ -127,7 +123,5 @@ def test_unknown_type() -> None:
 
 
 def test_entity_inside_a_token() -> None:
-    from tagweave.demo.corpus import _record
-
     with pytest.raises(AlignmentError, match="demo-x: entity 'spider'"):
-        _record("demo-x", "A [spider](Problem)-mite", has_gold=True)
+        _document("demo-x", "A [spider](Problem)-mite", has_gold=True)

@@ -1,5 +1,9 @@
 """The corpus that ships with tagweave: gardening sentences, dictionaries, and the sources made of them.
 
-`tagweave.demo.corpus.records` reads a split and lets every source of `tagweave.demo.rules` vote on it. The guidelines
-of the gold annotation are in `README.md` beside the text files.
+`read_demo` reads a split with the votes of every source of `tagweave.demo.rules`; `run_demo` is the main job on it. The
+guidelines of the gold annotation are in `README.md` beside the text files.
 """
+
+from tagweave.demo.corpus import Split, read_demo
+
+__all__ = ["Split", "read_demo"]

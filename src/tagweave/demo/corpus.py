@@ -1,11 +1,13 @@
-"""Reads the demo corpus: text files of the package to records of the native format, with the votes of every source."""
+"""Reads the demo corpus: the text files of the package, with the votes of every source."""
 
 import re
 from collections.abc import Iterator, Sequence
 from importlib.resources import files
 from typing import Literal
 
-from tagweave.demo.rules import SOURCES, Vote
+from tagweave.annotations import Span
+from tagweave.corpus import Corpus, Document
+from tagweave.demo.rules import SOURCES
 from tagweave.errors import AlignmentError, FormatError
 
 Split = Literal["train", "dev", "test"]
@@ -58,55 +60,46 @@ def parse_marked(line: str) -> tuple[str, list[tuple[int, int, str]]]:
     return text, entities
 
 
-def records(split: Split) -> list[dict[str, object]]:
-    """Sentences of one split in the native format, ready for `json.dumps`.
-
-    Each record has `id`, `text`, `tokens`, `offsets` (start and end of each token in `text`), `sources` (the spans of
-    each source, `[start, end, type]` in tokens) and `votes_o` (the stretches that a source says are no entity); `dev`
-    and `test` also have `entities`.
+def read_demo(split: Split) -> Corpus:
+    """One split of the demo corpus: its sentences, the votes of every source, and in `dev` and `test` the gold.
 
     Raises:
         FormatError: a mark in the text cannot be read.
         AlignmentError: an entity begins or ends inside a token.
 
     Example:
-        >>> record = records("train")[0]
-        >>> record["id"], record["tokens"][:4], record["sources"]["problems-dictionary"]
-        ('demo-train-0', ['The', 'vine', 'weevil', 'grubs'], [[1, 3, 'Problem']])
+        >>> corpus = read_demo("train")
+        >>> len(corpus), corpus.types, corpus.entities
+        (477, ('Plant', 'Problem', 'Treatment'), None)
+        >>> corpus[0].tokens[:4], corpus[0].sources["problems-dictionary"]
+        (['The', 'vine', 'weevil', 'grubs'], [Span(start=1, end=3, type='Problem', score=None)])
     """
     lines = files(__package__).joinpath(f"{split}.txt").read_text(encoding="utf-8").splitlines()
-    return [_record(f"demo-{split}-{number}", line, has_gold=split != "train") for number, line in enumerate(lines)]
+    documents = (_document(f"demo-{split}-{number}", line, split != "train") for number, line in enumerate(lines))
+    return Corpus.from_documents(documents, TYPES)
 
 
-def _record(name: str, line: str, has_gold: bool) -> dict[str, object]:
+def _document(name: str, line: str, has_gold: bool) -> Document:
     text, entities = parse_marked(line)
-    offsets = tokenise(text)
-    tokens = [text[start:end] for start, end in offsets]
-    entities_in_tokens = list(_to_tokens(name, text, entities, offsets))
-    votes = {source: sorted(function(tokens)) for source, function in SOURCES.items()}
-    outside = {source: _outside(spans) for source, spans in votes.items()}
-    return {
-        "id": name,
-        "text": text,
-        "tokens": tokens,
-        "offsets": [list(pair) for pair in offsets],
-        **({"entities": entities_in_tokens} if has_gold else {}),
-        "sources": {source: [list(vote) for vote in spans if vote[2] != "O"] for source, spans in votes.items()},
-        "votes_o": {source: spans for source, spans in outside.items() if spans},
-    }
-
-
-def _outside(votes: Sequence[Vote]) -> list[list[int]]:
-    return [[start, end] for start, end, type_ in votes if type_ == "O"]
+    characters = tokenise(text)
+    tokens = [text[start:end] for start, end in characters]
+    return Document(
+        id=name,
+        tokens=tokens,
+        text=text,
+        characters=characters,
+        entities=list(_to_tokens(name, text, entities, characters)) if has_gold else None,
+        sources={source: [Span(*vote) for vote in sorted(function(tokens))] for source, function in SOURCES.items()},
+    )
 
 
 def _to_tokens(
-    name: str, text: str, entities: Sequence[Vote], offsets: Sequence[tuple[int, int]]
-) -> Iterator[list[int | str]]:
+    name: str, text: str, entities: Sequence[tuple[int, int, str]], characters: Sequence[tuple[int, int]]
+) -> Iterator[Span]:
     """Entities counted in tokens instead of characters."""
-    starts = {start: token for token, (start, _) in enumerate(offsets)}
-    ends = {end: token + 1 for token, (_, end) in enumerate(offsets)}
+    starts = {start: token for token, (start, _) in enumerate(characters)}
+    ends = {end: token + 1 for token, (_, end) in enumerate(characters)}
     for start, end, type_ in entities:
         if start not in starts or end not in ends:
             raise AlignmentError(f"{name}: entity {text[start:end]!r} begins or ends inside a token of {text!r}.")
-        yield [starts[start], ends[end], type_]
+        yield Span(starts[start], ends[end], type_)

@@ -286,4 +286,4 @@ SOURCES: dict[str, Source] = {
     "ambiguous-words": ambiguous_words,
     "generic-words": generic_words,
 }
-"""All sources by name; a name is also the key of its votes in the records."""
+"""All sources by the name that they have in the corpus."""
