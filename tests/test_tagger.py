@@ -390,7 +390,7 @@ def test_the_pipeline_of_transformers_answers_alike(fitted: Tagger, tmp_path: Pa
 
 def test_the_default_encoder_learns_and_exports(tmp_path: Path) -> None:
     corpus = sentences(8)
-    tagger = Tagger(epochs=6, batch_windows=4, learning_rate=1e-3).fit(corpus)
+    tagger = Tagger(epochs=10, learning_rate=2e-3, warmup=0, frozen_layers=5).fit(corpus)
     assert spans(tagger.predict(corpus)) == spans(corpus)
     tagger.save(tmp_path / "out")
     documents = [document.tokens for document in corpus]
