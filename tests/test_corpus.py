@@ -88,6 +88,13 @@ def test_a_span_outside_the_tokens_is_an_error(span: tuple[int, int]) -> None:
         CorpusBuilder().add(Document("a", ["x"], sources={"s": [Span(*span, "X")]}))
 
 
+def test_places_are_one_a_token() -> None:
+    with pytest.raises(AlignmentError, match="document 'a': 2 tokens, but places in the text for 1"):
+        CorpusBuilder().add(Document("a", ["x", "y"], text="x y", characters=[(0, 1)]))
+    corpus = Corpus.from_documents([Document("a", ["x"]), Document("b", ["y"], text=" y", characters=[(1, 2)])])
+    assert corpus.characters.tolist() == [[-1, -1], [1, 2]]  # type: ignore[union-attr]
+
+
 def test_ids_must_differ() -> None:
     with pytest.raises(DataError, match="'a' occurs twice"):
         Corpus.from_documents([Document("a", []), Document("a", [])])

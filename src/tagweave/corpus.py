@@ -257,7 +257,7 @@ class CorpusBuilder:
         self._tokens = _StringColumn(self._CHUNK)
         self._texts = _StringColumn(self._CHUNK)
         self._groups = _StringColumn(self._CHUNK)
-        self._characters: list[NDArray[np.int32]] = []
+        self._characters: dict[int, NDArray[np.int32]] = {}
         self._type_names: dict[str, None] = {}
         self._entities = _SpanColumn()
         self._sources: dict[str, _SpanColumn] = {}
@@ -270,11 +270,16 @@ class CorpusBuilder:
         """Append a document.
 
         Raises:
-            DataError: its id has been seen, or a span does not lie within its tokens.
+            DataError: its id has been seen.
+            AlignmentError: a span does not lie within its tokens, or the places of its tokens are not one a token.
         """
         if document.id in self._ids:
             raise DataError(f"document id {document.id!r} occurs twice")
         length = len(document.tokens)
+        if document.characters is not None and len(document.characters) != length:
+            raise AlignmentError(
+                f"document {document.id!r}: {length} tokens, but places in the text for {len(document.characters)}"
+            )
         for what, spans in (("entities", document.entities), *document.sources.items()):
             for start, end, name, _ in spans or ():
                 if not 0 <= start < end <= length:
@@ -290,8 +295,8 @@ class CorpusBuilder:
         self._tokens.extend(document.tokens)
         self._texts.extend([document.text])
         self._groups.extend([document.group])
-        unknown = [(-1, -1)] * len(document.tokens)
-        self._characters.append(np.array(document.characters or unknown, np.int32).reshape(-1, 2))
+        if document.characters:
+            self._characters[index] = np.array(document.characters, np.int32)
         self._entities.add(index, document.entities)
         for name, spans in document.sources.items():
             if name not in self._sources:
@@ -317,18 +322,26 @@ class CorpusBuilder:
             raise DataError(f"entity types {', '.join(unknown)} occur, but only {', '.join(types)} were declared")
         vocabulary = (OUTSIDE, *types, *groups)
         has_text = self._texts.any
+        offsets = np.concatenate([[0], np.cumsum(self._lengths, dtype=np.int64)]).astype(np.int64)
         return Corpus(
             ids=pa.array(list(self._ids), pa.large_string()),
-            offsets=np.concatenate([[0], np.cumsum(self._lengths, dtype=np.int64)]).astype(np.int64),
+            offsets=offsets,
             tokens=self._tokens.build(),
             types=tuple(types),
             coarse=MappingProxyType(groups),
             texts=self._texts.build() if has_text else None,
-            characters=np.concatenate(self._characters) if has_text else None,
+            characters=self._places(offsets) if has_text else None,
             groups=self._groups.build() if self._groups.any else None,
             entities=self._entities.build(len(self), vocabulary) if self._entities.any else None,
             sources=MappingProxyType({n: c.build(len(self), vocabulary) for n, c in self._sources.items()}),
         )
+
+    def _places(self, offsets: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Start and end of each token in its text, -1 where unknown."""
+        places = np.full((int(offsets[-1]), 2), -1, np.int32)
+        for index, characters in self._characters.items():
+            places[offsets[index] : offsets[index + 1]] = characters
+        return places
 
 
 class _StringColumn:
