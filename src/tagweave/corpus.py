@@ -299,9 +299,10 @@ class CorpusBuilder:
             self._characters[index] = np.array(document.characters, np.int32)
         self._entities.add(index, document.entities)
         for name, spans in document.sources.items():
-            if name not in self._sources:
-                self._sources[name] = _SpanColumn()
-            self._sources[name].add(index, spans)
+            column = self._sources.get(name)
+            if column is None:
+                column = self._sources[name] = _SpanColumn()
+            column.add(index, spans)
 
     def build(self, types: Sequence[str] | None = None, coarse: Mapping[str, Sequence[str]] | None = None) -> Corpus:
         """The corpus.
