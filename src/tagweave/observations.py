@@ -21,6 +21,9 @@ from tagweave.soft_labels import SoftLabels
 ABSTAIN = -1
 """The vote of a source that says nothing."""
 
+_LEAST = 1e-6
+"""Probabilities are read as at least this: no source can rule a label out."""
+
 Silence = Literal["never", "token", "sentence", "document", "always"]
 """Where the silence of a source means that it abstains; everywhere else silence is a vote for O.
 
@@ -31,6 +34,14 @@ Silence = Literal["never", "token", "sentence", "document", "always"]
 - `always`: silence is never a vote.
 
 A source that did not run on a document always abstains there.
+"""
+
+
+Probabilities = Literal["posteriors", "votes"]
+"""How a source is read that gives a probability for every label on every token, as a tagger does.
+
+- `posteriors`: at its word, by Bayes' rule (`Observations.likelihoods`).
+- `votes`: as a vote that is spread over labels, with a confusion matrix like any other source.
 """
 
 
@@ -46,6 +57,7 @@ class Observations:
         votes: pattern numbers or `ABSTAIN`, int8 of shape [tokens, hard sources].
         patterns: the meaning of each pattern number, of shape [patterns, labels]; rows sum to one.
         soft: probabilities of shape [tokens, soft sources, labels]; a row of zeros is no vote.
+        posteriors: which of the sources are judgements with the frequencies of labels in them, see `Probabilities`.
     """
 
     labels: LabelSet
@@ -55,6 +67,7 @@ class Observations:
     votes: NDArray[np.int8]
     patterns: NDArray[np.float64]
     soft: NDArray[np.float32]
+    posteriors: NDArray[np.int64]
 
     @property
     def soft_positions(self) -> NDArray[np.int64]:
@@ -76,7 +89,8 @@ class Observations:
         Li et al. (2021), equation for the observation likelihood. A source that abstains contributes nothing.
 
         Args:
-            emissions: of shape [sources, labels, labels] (source, hidden, observed); positive, rows sum to one.
+            emissions: of shape [sources, labels, labels] (source, hidden, observed); rows sum to one, or are the
+                `likelihoods` of a source that gives posteriors.
 
         Returns:
             Log-probabilities of shape [tokens, labels].
@@ -86,8 +100,24 @@ class Observations:
         for column, position in enumerate(self.soft_positions):
             said = self.soft[:, column].astype(np.float64)
             voted = said.sum(axis=1) > 0
-            evidence[voted] += np.log(said[voted] @ emissions[position].T)
+            evidence[voted] += np.log(np.maximum(said[voted], _LEAST) @ emissions[position].T)
         return evidence
+
+    def likelihoods(self) -> dict[int, NDArray[np.float64]]:
+        r"""What posteriors say by Bayes' rule, as emissions: \(p(x \mid z = i) \propto x_i / p(z = i)\).
+
+        The probabilities of a tagger are no noisy votes but a judgement that has the frequencies of labels in it.
+        Dividing these out leaves what the tagger saw. The frequencies are the means of its own probabilities.
+
+        Returns:
+            For each of `posteriors` a diagonal matrix, of shape [labels, labels]; its largest entry is one.
+        """
+        found = {}
+        for position in self.posteriors:
+            said = self.soft[:, np.searchsorted(self.soft_positions, position)]
+            frequencies = said.mean(axis=0, dtype=np.float64) + _LEAST if len(said) else np.ones(len(self.labels))
+            found[int(position)] = np.diag(frequencies.min() / frequencies)
+        return found
 
     def counts(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
         """Expected number of times that a source said `j` where the label was `i`.
@@ -106,7 +136,12 @@ class Observations:
         return expected
 
 
-def observe(corpus: Corpus, state_space: StateSpace = "io", silence: Silence = "token") -> Observations:
+def observe(
+    corpus: Corpus,
+    state_space: StateSpace = "io",
+    silence: Silence = "token",
+    probabilities: Probabilities = "posteriors",
+) -> Observations:
     """The votes of a corpus's sources in a state space.
 
     Overlapping spans of one source are settled first (`Annotations.without_overlaps`). A source whose spans all or in
@@ -117,6 +152,7 @@ def observe(corpus: Corpus, state_space: StateSpace = "io", silence: Silence = "
         corpus: documents and sources.
         state_space: `io` or `bio`.
         silence: what silence means, see `Silence`.
+        probabilities: how soft labels are read, see `Probabilities`.
 
     >>> from tagweave.corpus import Corpus, Document
     >>> from tagweave.annotations import Span
@@ -140,7 +176,9 @@ def observe(corpus: Corpus, state_space: StateSpace = "io", silence: Silence = "
     ran = [_ran(corpus, column) for column in (*hard.values(), *soft.values())]
     _settle_silence(corpus, silence, votes, said, np.array(ran, bool).reshape(len(ran), len(corpus)).T)
     positions = np.flatnonzero([name in hard for name in corpus.sources])
-    return Observations(labels, tuple(corpus.sources), positions, corpus.offsets, votes, patterns, said)
+    judged = [isinstance(c, SoftLabels) and probabilities == "posteriors" for c in corpus.sources.values()]
+    posteriors = np.flatnonzero(judged)
+    return Observations(labels, tuple(corpus.sources), positions, corpus.offsets, votes, patterns, said, posteriors)
 
 
 def _patterns(

@@ -1,5 +1,6 @@
 """What every label model must do, whatever it learns."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tiny_encoder
 from tagweave.annotations import Annotations, Span
 from tagweave.corpus import Corpus, Document
 from tagweave.errors import DataError, NotFittedError, TagweaveError, UsageError
@@ -16,8 +18,20 @@ from tagweave.soft_labels import SoftLabels
 WORDS = "the old Ada Lovelace met Bo in rainy Oslo near Lake Como today".split()
 TYPES = ("LOC", "PER")
 
-QUICK: dict[str, dict[str, Any]] = {"chmm": {"epochs": 2}, "chmm-iid": {"epochs": 2}}
-"""Settings that keep a slow model quick in these tests."""
+QUICK: dict[str, dict[str, Any]] = {"chmm": {"epochs": 2, "layers": (1, 2)}, "chmm-iid": {"epochs": 2, "layers": (2,)}}
+"""Settings that keep a slow model quick in these tests; the encoder is added by `tiny`."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A tiny encoder, and a cache of embeddings for this module only."""
+    encoder = tiny_encoder.build(tmp_path_factory.mktemp("tiny"), WORDS)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TAGWEAVE_CACHE", str(tmp_path_factory.mktemp("cache")))
+        for settings in QUICK.values():
+            patch.setitem(settings, "encoder", encoder)
+        yield
+
 
 pytestmark = pytest.mark.parametrize("name", sorted(LABEL_MODELS))
 

@@ -7,16 +7,27 @@ from tagweave.config import create
 from tagweave.errors import unknown_name
 from tagweave.label_models.base import LabelModel
 from tagweave.label_models.best_consensus import BestConsensus
+from tagweave.label_models.conditional_hmm import ConditionalHMM, ConditionalIID
 from tagweave.label_models.hmm import HMM
 from tagweave.label_models.majority_vote import MajorityVote
 from tagweave.label_models.span_vote import SpanVote
 
 LABEL_MODELS: dict[str, type[LabelModel]] = {
-    model.name: model for model in (BestConsensus, HMM, MajorityVote, SpanVote)
+    model.name: model for model in (BestConsensus, ConditionalHMM, ConditionalIID, HMM, MajorityVote, SpanVote)
 }
 """Every label model by the name that the command line knows."""
 
-__all__ = ["HMM", "LABEL_MODELS", "BestConsensus", "LabelModel", "MajorityVote", "SpanVote", "create_label_model"]
+__all__ = [
+    "HMM",
+    "LABEL_MODELS",
+    "BestConsensus",
+    "ConditionalHMM",
+    "ConditionalIID",
+    "LabelModel",
+    "MajorityVote",
+    "SpanVote",
+    "create_label_model",
+]
 
 
 def create_label_model(name: str, settings: Mapping[str, Any] | None = None) -> LabelModel:

@@ -21,6 +21,10 @@ from tagweave.soft_labels import SoftLabels
 from tagweave.storage import load_folder, save_folder
 
 
+_BATCH_TOKENS = 200_000
+"""Most tokens that are inferred at once."""
+
+
 @dataclass(kw_only=True)
 class LabelModel(ABC):
     """A denoiser: reads what the sources of a corpus say and gives the probability of every label on every token.
@@ -85,15 +89,24 @@ class LabelModel(ABC):
 
     def _infer_in_batches(self, corpus: Corpus) -> tuple[SoftLabels, Annotations]:
         known = self._known(corpus)
-        parts = [self._infer(batch if self.uses_gold else batch.with_entities(None)) for batch in known.batches()]
+        features, parts = self._features(known), []
+        done = 0
+        for batch in (known if self.uses_gold else known.with_entities(None)).batches(_BATCH_TOKENS):
+            rows = slice(done, done + int(batch.offsets[-1]))
+            parts.append(self._infer(batch, None if features is None else features[rows]))
+            done = rows.stop
         if not parts:
             parts = [(SoftLabels(known.types, known.offsets, np.zeros((0, 1 + 2 * len(known.types)), np.float32)),
                       Annotations.from_lists([], known.vocabulary))]  # fmt: skip
         probabilities = np.concatenate([soft.probabilities for soft, _ in parts])
         return SoftLabels(known.types, known.offsets, probabilities), Annotations.concatenate([a for _, a in parts])
 
+    def _features(self, corpus: Corpus) -> NDArray[Any] | None:
+        """One row a token for models that look at the words, else None."""
+        return None
+
     @abstractmethod
-    def _infer(self, corpus: Corpus) -> tuple[SoftLabels, Annotations]:
+    def _infer(self, corpus: Corpus, features: NDArray[Any] | None) -> tuple[SoftLabels, Annotations]:
         """Soft labels and entities of a corpus that holds just the known types and sources."""
 
     def _fitted(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -157,9 +170,9 @@ def _warn_of_types_without_votes(corpus: Corpus) -> None:
     voted = {name for column in corpus.sources.values() for name in _voted_types(column, corpus)}
     voted |= {member for name in voted & set(corpus.coarse) for member in corpus.coarse[name]}
     missing = [name for name in corpus.types if name not in voted]
-    if missing:
+    if missing or not corpus.types:
         warnings.warn(
-            f"no source votes for {', '.join(missing)}: documents will come out without "
+            f"no source votes for {', '.join(missing) or 'any entity'}: documents will come out without "
             f"{'any entity' if len(missing) == len(corpus.types) else 'entities of that kind'}",
             TagweaveWarning,
             stacklevel=3,

@@ -1,7 +1,7 @@
 """Best consensus: what a label model could reach that only chooses among the votes. Two oracles that read the gold."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +43,7 @@ class BestConsensus(LabelModel):
     def _fit(self, corpus: Corpus, dev: Corpus | None) -> None:
         pass
 
-    def _infer(self, corpus: Corpus) -> tuple[SoftLabels, Annotations]:
+    def _infer(self, corpus: Corpus, features: NDArray[Any] | None) -> tuple[SoftLabels, Annotations]:
         if corpus.entities is None:
             raise DataError("best consensus reads the gold, but the corpus has none")
         gold = corpus.entities.without_overlaps()

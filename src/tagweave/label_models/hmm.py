@@ -15,7 +15,7 @@ from tagweave.label_models.base import LabelModel
 from tagweave.label_models.inference import Decoder, Potentials, infer
 from tagweave.label_models.tables import confusion_tables, transition_table
 from tagweave.labels import StateSpace
-from tagweave.observations import observe
+from tagweave.observations import Probabilities, observe
 from tagweave.progress import track
 from tagweave.report import Table
 from tagweave.soft_labels import SoftLabels
@@ -29,7 +29,8 @@ class HMM(LabelModel):
 
     The model of Lison et al. (ACL 2020) with the M-step of Li et al. (2021, appendix A.2), learned by expectation
     maximisation with Dirichlet priors: the likelihood with the priors never falls. First values and priors come from
-    an anchor, see `tagweave.label_models.anchors`. Sources that abstain on a token say nothing there.
+    an anchor, see `tagweave.label_models.anchors`. Sources that abstain on a token say nothing there. A source that
+    gives a probability for every label is taken at its word, by Bayes' rule (`Observations.likelihoods`).
 
     Use it when sources contradict each other: it learns whom to believe about what. It costs seconds.
 
@@ -39,6 +40,8 @@ class HMM(LabelModel):
         strength: weight of the anchor in the priors, 1 for as much as the corpus has.
         smoothing: pseudo-counts of each row of each source, spread as the source votes overall.
         decoding: entities from the best path (Viterbi) or from the most probable label of each token.
+        probabilities: whether a source that gives a probability for every label is taken at its word, or its
+            probabilities are noisy votes like others (Li et al. 2021).
 
     >>> from tagweave.annotations import Span
     >>> from tagweave.corpus import Document
@@ -57,48 +60,58 @@ class HMM(LabelModel):
     strength: float = 1.0
     smoothing: float = 1.0
     decoding: Decoder = "viterbi"
+    probabilities: Probabilities = "posteriors"
     start_: NDArray[np.float64] | None = field(default=None, init=False, repr=False)
     transitions_: NDArray[np.float64] | None = field(default=None, init=False, repr=False)
     emissions_: NDArray[np.float64] | None = field(default=None, init=False, repr=False)
 
     def _fit(self, corpus: Corpus, dev: Corpus | None) -> None:
-        observations = observe(corpus, self.state_space, self.silence)
+        observations = observe(corpus, self.state_space, self.silence, self.probabilities)
         priors = anchor(corpus, self.state_space, self.strength, self.smoothing)
-        self._take(priors.normalised())
+        fixed = observations.likelihoods()
+        self._take(priors.normalised(), fixed)
         for iteration in track(range(self.iterations), "EM", self.iterations):
             with np.errstate(divide="ignore"):
-                logs = [np.log(array) for array in self._parameters().arrays()]
-            evidence = observations.log_evidence(np.exp(logs[2]))
+                logs = [np.log(array) for array in self.learned().arrays()]
+            evidence = observations.log_evidence(self.learned().emissions)
             posterior = chain.forward_backward(logs[0], logs[1], evidence, corpus.offsets, pairs="sum")
             log_likelihood = float(posterior.log_partition.sum())
-            pairs = zip(priors.arrays(), logs, strict=True)
+            logs[2] = np.delete(logs[2], list(fixed), axis=0)
+            pairs = zip(
+                (priors.start, priors.transitions, np.delete(priors.emissions, list(fixed), axis=0)), logs, strict=True
+            )
             log_prior = sum(float((counts[counts > 0] * log[counts > 0]).sum()) for counts, log in pairs)
             self.history_.append(
                 {"iteration": iteration, "log_likelihood": log_likelihood, "objective": log_likelihood + log_prior}
             )
-            if self._converged():
+            if self.converged:
                 break
             first = corpus.offsets[:-1][np.diff(corpus.offsets) > 0]
             start = posterior.marginals[first].sum(axis=0)
             expected = Counts(start, posterior.pair_marginals, observations.counts(posterior.marginals))
-            self._take((priors + expected).normalised())
+            self._take((priors + expected).normalised(), fixed)
 
-    def _converged(self) -> bool:
+    @property
+    def converged(self) -> bool:
+        """Whether the last two iterations of the fit were as good as each other; else `iterations` was the limit."""
         if len(self.history_) < 2:
             return False
         before, now = (record["objective"] for record in self.history_[-2:])
         return now - before < self.tolerance * abs(before)
 
-    def _take(self, parameters: Counts) -> None:
+    def _take(self, parameters: Counts, fixed: Mapping[int, NDArray[np.float64]]) -> None:
         self.start_, self.transitions_, self.emissions_ = parameters.arrays()
+        for source, emissions in fixed.items():
+            self.emissions_[source] = emissions
 
-    def _parameters(self) -> Counts:
+    def learned(self) -> Counts:
+        """Start, transitions and emissions; rows sum to one."""
         self._fitted()
         return Counts(self.start_, self.transitions_, self.emissions_)
 
-    def _infer(self, corpus: Corpus) -> tuple[SoftLabels, Annotations]:
-        observations = observe(corpus, self.state_space, self.silence)
-        parameters = self._parameters()
+    def _infer(self, corpus: Corpus, features: NDArray[Any] | None) -> tuple[SoftLabels, Annotations]:
+        observations = observe(corpus, self.state_space, self.silence, self.probabilities)
+        parameters = self.learned()
         with np.errstate(divide="ignore"):
             start, transitions = np.log(parameters.start), np.log(parameters.transitions)
         evidence = observations.log_evidence(parameters.emissions)
@@ -106,13 +119,13 @@ class HMM(LabelModel):
 
     def parameters(self) -> dict[str, NDArray[Any]]:
         """Start, transitions and emissions."""
-        return dict(zip(("start", "transitions", "emissions"), self._parameters().arrays(), strict=True))
+        return dict(zip(("start", "transitions", "emissions"), self.learned().arrays(), strict=True))
 
     def _restore(self, parameters: Mapping[str, NDArray[Any]]) -> None:
-        self._take(Counts(parameters["start"], parameters["transitions"], parameters["emissions"]))
+        self._take(Counts(parameters["start"], parameters["transitions"], parameters["emissions"]), {})
 
     def tables(self) -> list[Table]:
         """The confusion of each source, and the transitions."""
-        learned, labels = self._parameters(), self.labels
+        learned, labels = self.learned(), self.labels
         confusion = confusion_tables(self._fitted()[1], learned.emissions, labels)
         return [*confusion, transition_table(learned.start, learned.transitions, labels)]

@@ -1,7 +1,7 @@
 """Majority vote: every source that speaks on a token has one vote."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +39,7 @@ class MajorityVote(LabelModel):
     def _fit(self, corpus: Corpus, dev: Corpus | None) -> None:
         pass
 
-    def _infer(self, corpus: Corpus) -> tuple[SoftLabels, Annotations]:
+    def _infer(self, corpus: Corpus, features: NDArray[Any] | None) -> tuple[SoftLabels, Annotations]:
         observations = observe(corpus, self.state_space, self.silence)
         labels = observations.labels
         count = sum((observations.source(k) for k in range(len(observations.sources))), np.zeros(1))

@@ -53,7 +53,7 @@ class SpanVote(LabelModel):
     def _restore(self, parameters: Any) -> None:  # noqa: ANN401
         self.frequencies_ = parameters["frequencies"]
 
-    def _infer(self, corpus: Corpus) -> tuple[SoftLabels, Annotations]:
+    def _infer(self, corpus: Corpus, features: NDArray[Any] | None) -> tuple[SoftLabels, Annotations]:
         spans, votes = self._candidates(corpus)
         ranks = _alphabetical(corpus.types)[spans.type_ids]
         longest = spans.starts - spans.ends

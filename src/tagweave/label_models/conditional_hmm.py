@@ -1,0 +1,316 @@
+"""The conditional hidden Markov model: an HMM whose matrices depend on the embedding of each token."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tagweave.annotations import Annotations
+from tagweave.corpus import Corpus
+from tagweave.embeddings import embed
+from tagweave.encoder import DEFAULT, require_bert
+from tagweave.evaluation import evaluate
+from tagweave.label_models.anchors import Counts, anchor_labels
+from tagweave.label_models.base import LabelModel
+from tagweave.label_models.hmm import HMM
+from tagweave.label_models.inference import Decoder, Potentials, infer
+from tagweave.label_models.tables import confusion_tables, transition_table
+from tagweave.labels import StateSpace
+from tagweave.observations import ABSTAIN, Observations, Probabilities, observe
+from tagweave.progress import say, track
+from tagweave.report import Table
+from tagweave.soft_labels import SoftLabels
+
+_MISSED = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
+"""Probabilities of a missed entity among which dev chooses."""
+
+if TYPE_CHECKING:
+    from tagweave.label_models.conditional_network import Batch, ConditionalNetwork
+
+
+@dataclass(kw_only=True)
+class ConditionalModel(LabelModel):
+    """What the conditional HMM and its i.i.d. variant share; see `ConditionalHMM`."""
+
+    chained: ClassVar[bool]
+
+    state_space: StateSpace = "bio"
+    encoder: str = DEFAULT
+    layers: tuple[int, ...] = (2, 4, 6)
+    context: int = 1
+    epochs: int = 5
+    learning_rate: float = 1e-3
+    batch_tokens: int = 4096
+    pull: float = 0.1
+    missed: float | None = 0.3
+    edge: float = 0.02
+    sharpening: float = 0.0
+    by_move: bool = False
+    emissions: Literal["shared", "token"] = "shared"
+    observation_smoothing: float | None = None
+    strength: float = 1.0
+    smoothing: float = 1.0
+    probabilities: Probabilities = "posteriors"
+    decoding: Decoder = "viterbi"
+    patience: int | None = None
+    statistics_: Counts | None = field(default=None, init=False, repr=False)
+    scale_: NDArray[np.float32] | None = field(default=None, init=False, repr=False)
+    network_: Any = field(default=None, init=False, repr=False)
+
+    def _features(self, corpus: Corpus) -> NDArray[np.float16]:
+        return embed(corpus, self.encoder, layers=self.layers)
+
+    def _fit(self, corpus: Corpus, dev: Corpus | None) -> None:
+        require_bert()
+        from tagweave.training import LoopSettings, TrainingLoop
+
+        hmm = HMM(
+            state_space=self.state_space,
+            silence=self.silence,
+            strength=self.strength,
+            smoothing=self.smoothing,
+            probabilities=self.probabilities,
+        ).fit(corpus)
+        learned = hmm.learned()
+        if not self.chained:
+            frequencies = np.bincount(anchor_labels(corpus, self.state_space), minlength=len(hmm.labels)) + 1.0
+            learned = replace(learned, start=frequencies / frequencies.sum())
+        features = self._features(corpus)
+        self._take(learned, _scale(features))
+        data = _Data(self, corpus, features)
+        network = self._network()
+        best: tuple[float, dict[str, Any]] = (-1.0, {})
+        settings = LoopSettings(
+            epochs=self.epochs,
+            learning_rate=self.learning_rate,
+            warmup=0.0,
+            weight_decay=0.0,
+            clip=float("inf"),
+            seed=self.seed,
+        )
+        loop = TrainingLoop(network, settings, data.batches, data.loss, data.describe)
+        loss = weight = 0.0
+        for step in track(loop, "conditional HMM", self.epochs * len(data.batches(0))):
+            loss, weight = loss + step.loss * step.weight, weight + step.weight
+            if not step.epoch_ends:
+                continue
+            record = {"epoch": step.epoch + 1, "loss": loss / max(weight, 1)}
+            loss = weight = 0.0
+            if dev is not None:
+                record["f1"] = evaluate(dev, self.predict(dev), bootstrap=0).f1
+                if record["f1"] > best[0]:
+                    best = record["f1"], {name: value.clone() for name, value in network.state_dict().items()}
+            self.history_.append(record)
+            say(f"{self.name}: " + ", ".join(f"{name} {value:.4g}" for name, value in record.items()))
+            if self._stops():
+                break
+        if best[1]:
+            network.load_state_dict(best[1])
+        if dev is not None and self.missed is not None:
+            self._choose_missed(dev)
+
+    def _choose_missed(self, dev: Corpus) -> None:
+        """Take the probability of a missed entity that gives the best F1 on dev, the nearest to the setting on a tie."""
+        network, scores = self._network(), {}
+        for missed in sorted({*_MISSED, float(self.missed or 1)}):
+            network.missed.fill_(missed)
+            scores[missed] = evaluate(dev, self.predict(dev), bootstrap=0).f1
+        best = max(scores, key=lambda missed: (scores[missed], -abs(np.log(missed / (self.missed or 1)))))
+        network.missed.fill_(best)
+        self.history_.append({"missed": best, "f1": scores[best]})
+        say(f"{self.name}: with missed {best:g}, f1 {scores[best]:.4g}")
+
+    def _stops(self) -> bool:
+        """Whether the last epochs brought nothing on dev."""
+        scores = [record["f1"] for record in self.history_ if "f1" in record]
+        return self.patience is not None and bool(scores) and len(scores) - 1 - int(np.argmax(scores)) >= self.patience
+
+    def _take(self, statistics: Counts, scale: NDArray[np.float32]) -> None:
+        """Build the network on an anchor's statistics, and mean and inverse deviation of the embeddings."""
+        from tagweave.label_models.conditional_network import ConditionalNetwork, Shape
+
+        self.statistics_, self.scale_ = statistics, scale
+        shape = Shape(
+            width=scale.shape[1],
+            context=self.context,
+            chained=self.chained,
+            by_move=self.by_move,
+            token_emissions=self.emissions == "token",
+            missed=self.missed,
+            edge=self.edge,
+        )
+        self.network_ = ConditionalNetwork(shape, self.labels, statistics)
+
+    def _network(self) -> "ConditionalNetwork":
+        self._fitted()
+        network: ConditionalNetwork = self.network_
+        return network
+
+    def _infer(self, corpus: Corpus, features: NDArray[Any] | None) -> tuple[SoftLabels, Annotations]:
+        import torch
+
+        if features is None:
+            raise AssertionError
+        data, network = _Data(self, corpus, features), self._network()
+        parts = []
+        with torch.no_grad():
+            for documents in data.in_order():
+                parts.append([tensor.double().numpy() for tensor in network(data.batch(documents))])
+        empty = [np.zeros((0, *self._network().legal.shape[:axes])) for axes in (1, 2, 1)]
+        joined = [np.concatenate(arrays) for arrays in (zip(*parts, strict=True) if parts else [[e] for e in empty])]
+        return infer(Potentials(*joined), corpus, self.labels, self.decoding)
+
+    def parameters(self) -> dict[str, NDArray[Any]]:
+        """Statistics of the anchor, scale of the embeddings, weights of the network."""
+        weights = {f"network.{name}": p.detach().numpy() for name, p in self._network().named_parameters()}
+        weights["missed"] = self._network().missed.numpy()
+        if self.statistics_ is None or self.scale_ is None:
+            raise AssertionError
+        names = ("start", "transitions", "emissions")
+        return {**dict(zip(names, self.statistics_.arrays(), strict=True)), "scale": self.scale_, **weights}
+
+    def _restore(self, parameters: Mapping[str, NDArray[Any]]) -> None:
+        import torch
+
+        self._take(Counts(*(parameters[n] for n in ("start", "transitions", "emissions"))), parameters["scale"])
+        for name, weights in self._network().named_parameters():
+            weights.data = torch.from_numpy(parameters[f"network.{name}"])
+        self._network().missed.copy_(torch.from_numpy(parameters["missed"]))
+
+    def tables(self) -> list[Table]:
+        """Confusion of each source and transitions where the embedding says nothing."""
+        learned = self.statistics_
+        if learned is None:
+            return []
+        confusion = confusion_tables(self._fitted()[1], learned.emissions, self.labels)
+        return [*confusion, transition_table(learned.start, learned.transitions, self.labels)]
+
+
+@dataclass(kw_only=True)
+class ConditionalHMM(ConditionalModel):
+    name: ClassVar[str] = "chmm"
+    chained: ClassVar[bool] = True
+
+
+@dataclass(kw_only=True)
+class ConditionalIID(ConditionalModel):
+    name: ClassVar[str] = "chmm-iid"
+    chained: ClassVar[bool] = False
+
+
+class _Data:
+    """Votes and embeddings of a corpus, cut into batches for a model."""
+
+    def __init__(self, model: ConditionalModel, corpus: Corpus, features: NDArray[Any]) -> None:
+        self._model, self._corpus, self._features = model, corpus, features
+        observations = observe(corpus, model.state_space, model.silence, model.probabilities)
+        self._silent = _all_silent(corpus, model.state_space)
+        if model.missed is not None:
+            votes = np.where(self._silent[:, None], ABSTAIN, observations.votes).astype(np.int8)
+            observations = replace(observations, votes=votes)
+        self._observations = observations
+        self._smoothed = _smoothed(corpus, observations) if model.observation_smoothing is not None else None
+        shared = observations if model.emissions == "shared" else _only_posteriors(observations)
+        self._evidence = shared.log_evidence(model.statistics_.emissions)  # type: ignore[union-attr]
+
+    def batches(self, epoch: int) -> list[NDArray[np.int64]]:
+        """Documents in random order, cut into batches."""
+        chance = np.random.default_rng([self._model.seed, epoch])
+        return self._cut(chance.permutation(len(self._corpus)))
+
+    def in_order(self) -> list[NDArray[np.int64]]:
+        """Documents in their order, cut into batches."""
+        return self._cut(np.arange(len(self._corpus)))
+
+    def _cut(self, documents: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+        if not len(documents):
+            return []
+        lengths = np.diff(self._corpus.offsets)[documents]
+        place = np.cumsum(lengths) - lengths
+        return np.split(documents, np.flatnonzero(np.diff(place // self._model.batch_tokens)) + 1)
+
+    def batch(self, documents: NDArray[np.int64]) -> "Batch":
+        """Everything about some documents."""
+        import torch
+
+        from tagweave.label_models.conditional_network import Batch
+
+        lengths = np.diff(self._corpus.offsets)[documents]
+        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        rows = np.repeat(self._corpus.offsets[documents] - offsets[:-1], lengths) + np.arange(offsets[-1])
+        mean, inverse = self._model.scale_  # type: ignore[misc]
+        embeddings = (self._features[rows].astype(np.float32) - mean) * inverse
+        return Batch(
+            torch.from_numpy(embeddings),
+            offsets,
+            torch.from_numpy(self._evidence[rows]).float(),
+            torch.from_numpy(self._said(rows)).float(),
+            torch.from_numpy(self._silent[rows]),
+        )
+
+    def _said(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Votes as distributions, of shape [rows, sources, labels]; empty where emissions are shared."""
+        observations, size = self._observations, len(self._observations.labels)
+        if self._model.emissions == "shared":
+            return np.zeros((len(rows), 0, size))
+        part = replace(observations, votes=observations.votes[rows], soft=observations.soft[rows])
+        said = np.stack([part.source(k) for k in range(len(part.sources))], axis=1)
+        if self._smoothed is not None:
+            epsilon = self._model.observation_smoothing or 0.0
+            spread = np.array([epsilon, *[(1 - epsilon) / size] * (size - 1)])
+            said[self._smoothed[rows]] = spread / spread.sum()
+        said[:, observations.posteriors] = 0
+        return said
+
+    def loss(self, documents: NDArray[np.int64]) -> "tuple[Any, float]":
+        """The negative objective of some documents, summed, and their tokens."""
+        from tagweave.chain.differentiable import entropy, log_partition
+
+        batch, network = self.batch(documents), self._model._network()
+        potentials = network(batch)
+        objective = log_partition(*potentials, batch.offsets).sum()
+        if self._model.sharpening:
+            objective = objective - self._model.sharpening * entropy(*potentials, batch.offsets).sum()
+        tokens = float(batch.offsets[-1])
+        return self._model.pull * tokens * network.penalty() - objective, tokens
+
+    def describe(self, documents: NDArray[np.int64]) -> str:
+        """The ids of the documents in a batch."""
+        return ", ".join(repr(self._corpus.ids[int(index)].as_py()) for index in documents)
+
+
+def _only_posteriors(observations: Observations) -> Observations:
+    """The observations without all that is a vote."""
+    votes = np.full_like(observations.votes, ABSTAIN)
+    soft = observations.soft.copy()
+    soft[:, ~np.isin(observations.soft_positions, observations.posteriors)] = 0
+    return replace(observations, votes=votes, soft=soft)
+
+
+def _all_silent(corpus: Corpus, state_space: StateSpace) -> NDArray[np.bool_]:
+    """Tokens on which sources ran and none says anything, of shape [tokens]."""
+    votes = observe(corpus, state_space, "always").votes
+    ran = [column.ran for column in corpus.sources.values() if isinstance(column, Annotations)]
+    somebody = np.any(ran, axis=0) if ran else np.zeros(len(corpus), bool)
+    return np.repeat(somebody, np.diff(corpus.offsets)) & (votes == ABSTAIN).all(axis=1)
+
+
+def _smoothed(corpus: Corpus, observations: Observations) -> NDArray[np.bool_]:
+    """Where a source abstains because another one speaks, of shape [tokens, sources]."""
+    never = observe(corpus, observations.labels.state_space, "never")
+    abstains = np.zeros((len(never.votes), len(never.sources)), bool)
+    abstains[:, never.hard] = (observations.votes == ABSTAIN) & (never.votes != ABSTAIN)
+    return abstains
+
+
+def _scale(features: NDArray[Any], chunk: int = 1 << 14) -> NDArray[np.float32]:
+    """Mean and inverse standard deviation of each column, of shape [2, width]."""
+    total = np.zeros((2, features.shape[1]))
+    for first in range(0, len(features), chunk):
+        part = features[first : first + chunk].astype(np.float64)
+        total += np.stack([part.sum(axis=0), np.square(part).sum(axis=0)])
+    mean, square = total / max(len(features), 1)
+    deviation = np.sqrt(np.maximum(square - np.square(mean), 0)) + 1e-3
+    return np.stack([mean, 1 / deviation]).astype(np.float32)

@@ -1,0 +1,160 @@
+r"""The network of the conditional HMM: transitions and emissions of every token from its embedding.
+
+Li et al. (ACL 2021), equations mlp-1 and mlp-2, with one linear layer for each. The layers start at zero, and their
+outputs are added to the logarithms of an anchor's statistics, so the first values are those statistics exactly.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from tagweave.label_models.anchors import Counts
+from tagweave.labels import LabelSet
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What the network is made of.
+
+    Attributes:
+        width: numbers of an embedding.
+        context: neighbours on each side whose embeddings a token also sees.
+        chained: whether a label depends on the one before it (token-wise transitions), or on the token alone.
+        by_move: whether a token moves every transition by itself, or only the label that it leads to.
+        token_emissions: whether emissions depend on the token.
+        missed: probability that no source speaks on an entity, or None where silence is a vote like others.
+        edge: probability that an entity goes on where the sources begin or cease to speak.
+    """
+
+    width: int
+    context: int
+    chained: bool
+    by_move: bool
+    token_emissions: bool
+    missed: float | None
+    edge: float
+
+
+class Batch(NamedTuple):
+    """Tokens of some documents, end to end.
+
+    Attributes:
+        embeddings: of shape [tokens, width].
+        offsets: of shape [documents + 1].
+        evidence: log-probability of what does not depend on the embedding, of shape [tokens, labels].
+        said: votes as distributions of shape [tokens, sources, labels], rows of zeros where there is none; only for
+            token-wise emissions.
+        silent: where all sources that ran are silent, of shape [tokens].
+    """
+
+    embeddings: Tensor
+    offsets: NDArray[np.int64]
+    evidence: Tensor
+    said: Tensor
+    silent: Tensor
+
+
+class Potentials(NamedTuple):
+    """Logarithms for `tagweave.chain`: [documents, labels], [tokens, labels, labels], [tokens, labels]."""
+
+    start: Tensor
+    transitions: Tensor
+    evidence: Tensor
+
+
+class ConditionalNetwork(nn.Module):
+    """Potentials of a chain from embeddings and votes."""
+
+    def __init__(self, shape: Shape, labels: LabelSet, statistics: Counts) -> None:
+        super().__init__()
+        self.shape, size, sources = shape, len(labels), len(statistics.emissions)
+        same_type = labels.type_ids[:, None] == labels.type_ids[None, :]
+        entity = torch.from_numpy(labels.type_ids > 0)
+        self.begins = entity & torch.from_numpy(~(same_type & ~labels.begins[None, :]))
+        self.goes_on = entity & ~self.begins
+        legal = torch.from_numpy(labels.legal_moves)
+        moves = torch.from_numpy(statistics.transitions).float()
+        if not shape.chained:
+            moves = torch.from_numpy(statistics.start).float().expand(size, size)
+        self.register_buffer("base", moves.log().masked_fill(~legal, -torch.inf) if shape.chained else moves.log())
+        self.register_buffer("legal", torch.zeros(size, size).masked_fill(~legal, -torch.inf))
+        self.register_buffer("base_emissions", torch.from_numpy(statistics.emissions).float().clamp_min(1e-6).log())
+        self.register_buffer("missed", torch.tensor(1.0 if shape.missed is None else shape.missed))
+        self.bias = nn.Parameter(torch.zeros(size, size) if shape.chained else torch.zeros(size))
+        outputs = size * size if shape.by_move and shape.chained else size
+        self.to_moves = nn.Linear(shape.width, outputs * (2 * shape.context + 1), bias=False)
+        nn.init.zeros_(self.to_moves.weight)
+        if shape.token_emissions:
+            self.to_emissions = nn.Linear(shape.width, sources * size * size)
+            nn.init.zeros_(self.to_emissions.weight)
+            nn.init.zeros_(self.to_emissions.bias)
+
+    def forward(self, batch: Batch) -> Potentials:
+        """The potentials of a batch."""
+        moves = self._moves(batch)
+        if self.shape.missed is not None:
+            moves = moves + self._silence(batch)
+        first = torch.from_numpy(batch.offsets[:-1])
+        filled = torch.from_numpy(np.diff(batch.offsets) > 0)
+        start = torch.zeros(len(first), moves.shape[-1], dtype=moves.dtype, device=moves.device)
+        start[filled] = moves[first[filled], 0]
+        evidence = batch.evidence
+        if self.shape.token_emissions:
+            evidence = evidence + self._evidence(batch)
+        return Potentials(start, moves, evidence)
+
+    def penalty(self) -> Tensor:
+        """Half the squared size of the weights that see embeddings."""
+        weights = [self.to_moves.weight]
+        if self.shape.token_emissions:
+            weights.append(self.to_emissions.weight)
+        return sum((weight.square().sum() for weight in weights), torch.zeros(())) / 2
+
+    def _moves(self, batch: Batch) -> Tensor:
+        """Log-probability of each label after each label, of shape [tokens, labels, labels]."""
+        size = self.base.shape[0]
+        scores = _with_neighbours(self.to_moves(batch.embeddings), batch.offsets, self.shape.context)
+        scores = scores.view(len(scores), -1, size)
+        logits = self.base + self.bias + scores
+        logs = torch.log_softmax(logits, dim=-1)
+        return logs if self.shape.chained else logs + self.legal
+
+    def _silence(self, batch: Batch) -> Tensor:
+        """What the silence of all sources adds: an entity missed costs once, not for each of its tokens."""
+        missed, edge = self.missed.log(), np.log(self.shape.edge)
+        silent = batch.silent
+        before = torch.roll(silent, 1)
+        first = torch.from_numpy(batch.offsets[:-1][np.diff(batch.offsets) > 0])
+        before[first] = silent[first]
+        cost = torch.zeros(len(silent), *self.base.shape)
+        cost += missed * (silent[:, None, None] & self.begins)
+        return cost + edge * ((silent != before)[:, None, None] & self.goes_on)
+
+    def _evidence(self, batch: Batch) -> Tensor:
+        """Log-probability of the votes under token-wise emissions, of shape [tokens, labels]."""
+        sources, size, _ = self.base_emissions.shape
+        scores = self.to_emissions(batch.embeddings).view(-1, sources, size, size)
+        emissions = torch.softmax(self.base_emissions + scores, dim=-1)
+        likely = torch.einsum("tkij,tkj->tki", emissions, batch.said)
+        voted = batch.said.sum(dim=2, keepdim=True) > 0
+        return torch.where(voted, likely, 1.0).log().sum(dim=1)
+
+
+def _with_neighbours(scores: Tensor, offsets: NDArray[np.int64], context: int) -> Tensor:
+    """Sums what a token, and its neighbours in the document, add to the token's scores."""
+    if not context:
+        return scores
+    parts = scores.chunk(2 * context + 1, dim=1)
+    document = torch.from_numpy(np.repeat(np.arange(len(offsets) - 1), np.diff(offsets)))
+    total = parts[context]
+    for distance in range(1, context + 1):
+        together = (document[distance:] == document[:-distance])[:, None]
+        after, before = parts[context + distance], parts[context - distance]
+        none = torch.zeros(min(distance, len(total)), total.shape[1])
+        total = total + torch.cat([after[distance:] * together, none])
+        total = total + torch.cat([none, before[:-distance] * together])
+    return total
