@@ -1,8 +1,7 @@
 """Encoders: a BERT-like model and its tokenizer, found by name, and batches of words for it.
 
 Names: `default` is the small model that comes with the package (all-MiniLM-L6-v2), a folder is taken as it is, anything
-else is looked for on the Hugging Face hub or in its cache. Only safetensors are read, and no code of a model's author
-runs.
+else is looked for on the Hugging Face hub or in its cache. Only safetensors are read; no code of a model's author runs.
 """
 
 import functools
@@ -176,7 +175,7 @@ class WordPieces:
     def take(self, words: NDArray[np.integer]) -> Self:
         """The pieces of some words, in the given order."""
         counts = self.counts[words]
-        offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        offsets = np.append(0, np.cumsum(counts))
         return type(self)(self.ids[_ranges(self.offsets[words], counts)], offsets, self.vanished[words])
 
 
@@ -349,7 +348,7 @@ def _load_tokenizer(folder: Path) -> tuple[Any, Any]:
     with quiet(), _as_storage_error(folder):
         config = AutoConfig.from_pretrained(folder, **options)
         tokenizer = AutoTokenizer.from_pretrained(folder, **options)
-        if tokenizer.is_fast and _lacks_prefix_space(tokenizer):
+        if tokenizer.is_fast and _NO_PREFIX_SPACE.search(tokenizer.backend_tokenizer.to_str()):
             tokenizer = AutoTokenizer.from_pretrained(folder, add_prefix_space=True, **options)
             _add_prefix_space(tokenizer)
     if tokenizer.is_fast:
@@ -359,10 +358,6 @@ def _load_tokenizer(folder: Path) -> tuple[Any, Any]:
 
 
 _NO_PREFIX_SPACE = re.compile(r'"add_prefix_space": ?false')
-
-
-def _lacks_prefix_space(tokenizer: Any) -> bool:  # noqa: ANN401
-    return _NO_PREFIX_SPACE.search(tokenizer.backend_tokenizer.to_str()) is not None
 
 
 def _add_prefix_space(tokenizer: Any) -> None:  # noqa: ANN401
