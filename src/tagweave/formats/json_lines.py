@@ -84,7 +84,7 @@ def read_json_lines(path: AnyPath, types: Types, options: ReadRecords) -> Corpus
         place = f"{name}, line {number}"
         try:
             record = _record(line)
-            document_id = identifier(record.get("id", f"{stem(path)}-{len(builder)}"), "id")
+            document_id = identifier(record["id"], "id") if "id" in record else f"{stem(path)}-{len(builder)}"
             place = f"{place}, record {document_id!r}"
             builder.add(reader.document(record, len(builder), document_id))
         except DataError as error:
