@@ -107,7 +107,7 @@ def random_corpus(chance: np.random.Generator) -> Corpus:
 @given(seed=st.integers(0, 10_000), state_space=st.sampled_from(["io", "bio"]))
 def test_evidence_and_counts_are_sums_over_what_sources_say(seed: int, state_space: str) -> None:
     chance = np.random.default_rng(seed)
-    observed = observe(random_corpus(chance), state_space, "token")  # type: ignore[arg-type]
+    observed = observe(random_corpus(chance), state_space, "token", "votes")  # type: ignore[arg-type]
     size = len(observed.labels)
     emissions = chance.dirichlet(np.ones(size), size=(4, size))
     weights = chance.dirichlet(np.ones(size), size=16)
@@ -117,7 +117,7 @@ def test_evidence_and_counts_are_sums_over_what_sources_say(seed: int, state_spa
             if said.sum():
                 evidence[token] += np.log(emissions[source] @ said)
                 counts[source] += np.outer(weights[token], said)
-    np.testing.assert_allclose(observed.log_evidence(emissions), evidence, atol=1e-6)
+    np.testing.assert_allclose(observed.log_evidence(emissions), evidence, atol=1e-4)
     np.testing.assert_allclose(observed.counts(weights), counts, atol=1e-6)
 
 

@@ -1,7 +1,7 @@
 """Where learning starts and what holds it: statistics of the votes under the labels of a vote on spans.
 
-Plain likelihood drifts: on real votes it keeps growing while the labels get worse. The models here are therefore tied to
-an anchor: the labels of `SpanVote`, and how each source votes under them. The anchor gives the first values, and as
+Plain likelihood drifts: on real votes it keeps growing while the labels get worse. The models here are therefore tied
+to an anchor: the labels of `SpanVote`, and how each source votes under them. The anchor gives the first values, and as
 pseudo-counts of Dirichlet priors it bounds how far the votes can pull them away.
 """
 

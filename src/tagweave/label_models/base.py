@@ -20,7 +20,6 @@ from tagweave.report import Table
 from tagweave.soft_labels import SoftLabels
 from tagweave.storage import load_folder, save_folder
 
-
 _BATCH_TOKENS = 200_000
 """Most tokens that are inferred at once."""
 

@@ -1,6 +1,6 @@
 """The conditional hidden Markov model: an HMM whose matrices depend on the embedding of each token."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -14,6 +14,7 @@ from tagweave.encoder import DEFAULT, require_bert
 from tagweave.evaluation import evaluate
 from tagweave.label_models.anchors import Counts, anchor_labels
 from tagweave.label_models.base import LabelModel
+from tagweave.label_models.crossings import without_crossings
 from tagweave.label_models.hmm import HMM
 from tagweave.label_models.inference import Decoder, Potentials, infer
 from tagweave.label_models.tables import confusion_tables, transition_table
@@ -112,7 +113,7 @@ class ConditionalModel(LabelModel):
             self._choose_missed(dev)
 
     def _choose_missed(self, dev: Corpus) -> None:
-        """Take the probability of a missed entity that gives the best F1 on dev, the nearest to the setting on a tie."""
+        """Take the probability of a missed entity with the best F1 on dev, on a tie the one nearest to the setting."""
         network, scores = self._network(), {}
         for missed in sorted({*_MISSED, float(self.missed or 1)}):
             network.missed.fill_(missed)
@@ -205,6 +206,7 @@ class _Data:
 
     def __init__(self, model: ConditionalModel, corpus: Corpus, features: NDArray[Any]) -> None:
         self._model, self._corpus, self._features = model, corpus, features
+        corpus = without_crossings(corpus)
         observations = observe(corpus, model.state_space, model.silence, model.probabilities)
         self._silent = _all_silent(corpus, model.state_space)
         if model.missed is not None:

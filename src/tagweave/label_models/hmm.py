@@ -12,6 +12,7 @@ from tagweave.annotations import Annotations
 from tagweave.corpus import Corpus
 from tagweave.label_models.anchors import Counts, anchor
 from tagweave.label_models.base import LabelModel
+from tagweave.label_models.crossings import without_crossings
 from tagweave.label_models.inference import Decoder, Potentials, infer
 from tagweave.label_models.tables import confusion_tables, transition_table
 from tagweave.labels import StateSpace
@@ -66,6 +67,7 @@ class HMM(LabelModel):
     emissions_: NDArray[np.float64] | None = field(default=None, init=False, repr=False)
 
     def _fit(self, corpus: Corpus, dev: Corpus | None) -> None:
+        corpus = without_crossings(corpus)
         observations = observe(corpus, self.state_space, self.silence, self.probabilities)
         priors = anchor(corpus, self.state_space, self.strength, self.smoothing)
         fixed = observations.likelihoods()
@@ -110,7 +112,7 @@ class HMM(LabelModel):
         return Counts(self.start_, self.transitions_, self.emissions_)
 
     def _infer(self, corpus: Corpus, features: NDArray[Any] | None) -> tuple[SoftLabels, Annotations]:
-        observations = observe(corpus, self.state_space, self.silence, self.probabilities)
+        observations = observe(without_crossings(corpus), self.state_space, self.silence, self.probabilities)
         parameters = self.learned()
         with np.errstate(divide="ignore"):
             start, transitions = np.log(parameters.start), np.log(parameters.transitions)
