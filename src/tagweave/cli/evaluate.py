@@ -13,12 +13,24 @@ def evaluate(
     gold: Annotated[Path, typer.Argument(metavar="GOLD", help="Documents with gold entities.")],
     predicted: Annotated[Path, typer.Argument(metavar="PREDICTED", help="The same documents with predicted entities.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+    scheme: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Scheme of the tags in files of tags. [default: found out]")
+    ] = None,
     bootstrap: Annotated[int, typer.Option(min=0, help="Resamples for the interval of F1; 0 for none.")] = 1000,
     seed: Seed = 0,
 ) -> None:
-    """Print entity precision, recall and F1, joined by document id, with a line that says how they were computed."""
-    from tagweave.evaluation import evaluate as score
-    from tagweave.formats import read
+    """Print entity precision, recall and F1, joined by document id, with a line that says how they were computed.
 
-    scores = score(read(gold), read(predicted), bootstrap=bootstrap, seed=seed)
-    typer.echo(json.dumps(scores.to_json(), ensure_ascii=False, indent=1) if as_json else scores.text())
+    Files of tags are scored twice: read strictly, and leniently. As JSON the strict scores come first, and the lenient
+    ones stand under the key `lenient`.
+    """
+    from tagweave.evaluation import evaluate_files
+
+    first, *further = evaluate_files(gold, predicted, scheme=scheme, bootstrap=bootstrap, seed=seed)
+    if as_json:
+        found = first.to_json()
+        if further:
+            found["lenient"] = further[0].to_json()
+        typer.echo(json.dumps(found, ensure_ascii=False, indent=1))
+    else:
+        typer.echo("\n\n".join(scores.text() for scores in (first, *further)))

@@ -4,10 +4,11 @@ A predicted entity is correct when a gold entity of the same document has the sa
 same type (strict matching). Everything else stands beside that score: averages over types, a bootstrap interval, the
 four relaxed schemes of SemEval, and coverage. A signature says how a score was computed.
 
-`evaluate` compares two corpora, `score_tags` two lists of tag sequences, `source_scores` each source of a corpus with
-its gold.
+`evaluate` compares two corpora, `evaluate_files` two files, `score_tags` two lists of tag sequences, `source_scores`
+each source of a corpus with its gold.
 """
 
+from tagweave.evaluation.files import evaluate_files
 from tagweave.evaluation.matching import Matching, relaxed_matching
 from tagweave.evaluation.scores import Coverage, Interval, Score, Scores
 from tagweave.evaluation.scoring import evaluate
@@ -21,6 +22,7 @@ __all__ = [
     "Score",
     "Scores",
     "evaluate",
+    "evaluate_files",
     "relaxed_matching",
     "score_tags",
     "source_scores",

@@ -40,6 +40,7 @@ class Format:
         suffixes: endings of file names that mean it.
         read: gives the corpus of a file, or None if the format can only be written.
         read_options: dataclass of what can be set in reading.
+        holds_tags: tells whether the entities of a file are tags, which can be read in more than one way.
         write: writes a corpus, or None if the format can only be read.
         write_options: dataclass of what can be set in writing.
     """
@@ -48,6 +49,7 @@ class Format:
     suffixes: tuple[str, ...]
     read: Callable[[AnyPath, Types, Any], Corpus] | None = None
     read_options: type[Any] = NoOptions
+    holds_tags: Callable[[AnyPath], bool] = lambda path: False
     write: Callable[[Corpus, AnyPath, Any], None] | None = None
     write_options: type[Any] = NoOptions
 

@@ -25,6 +25,7 @@ from tagweave.formats.problems import Problems
 from tagweave.formats.streams import BYTE_ORDER_MARK, read_lines, shown_name, stem, written
 from tagweave.formats.tag_parser import TagParser
 from tagweave.formats.tags import Parsed, spans_from_parsed, tags_from_spans
+from tagweave.labels import Decoding
 
 _DOCUMENT_START = "-DOCSTART-"
 _BLANKS = re.compile(r"[ \t]+")
@@ -39,6 +40,8 @@ class ReadColumns:
     """What stands between columns; None is any number of blanks and tabs."""
     scheme: str | None = None
     """Name of the tag scheme; None finds it out."""
+    mode: Decoding = "lenient"
+    """How tags are read, see `tagweave.formats.tags.spans_from_tags`."""
     on_error: OnError = "raise"
     """What a sentence that cannot be read does."""
 
@@ -139,10 +142,12 @@ def read_columns(path: AnyPath, types: Types, options: ReadColumns) -> Corpus:
     reader = _ColumnReader(path, options)
     builder = CorpusBuilder()
     name = stem(path)
-    for index, (document, tokens, tags) in enumerate(reader.sentences()):
+    sentences = reader.sentences() if options.mode == "lenient" else iter(list(reader.sentences()))
+    for index, (document, tokens, tags) in enumerate(sentences):
         group = f"{name}-document-{document}" if document else None
-        builder.add(Document(f"{name}-{index}", tokens, group=group, entities=spans_from_parsed(tags)))
-    reader.tags.report(reader.problems)
+        spans = spans_from_parsed(tags, reader.tags.scheme, options.mode)
+        builder.add(Document(f"{name}-{index}", tokens, group=group, entities=spans))
+    reader.tags.report(reader.problems, options.mode)
     reader.problems.warn()
     return build(builder, types, reader.name)
 
@@ -207,5 +212,6 @@ COLUMNS = Format(
     suffixes=(".conll", ".tsv", ".txt", ".bio", ".iob", ".iob2"),
     read=read_columns,
     read_options=ReadColumns,
+    holds_tags=lambda path: True,
     write=write_columns,
 )

@@ -20,9 +20,10 @@ key                                 meaning
 A source may give soft labels too: an object with `labels` and `probabilities` in place of its spans.
 """
 
+import contextlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any, NoReturn
 
@@ -33,7 +34,7 @@ from tagweave.corpus import Corpus, CorpusBuilder, Document
 from tagweave.errors import DataError, FormatError
 from tagweave.formats.base import AnyPath, Format, NoOptions, Types, build, report_overlaps, report_skipped
 from tagweave.formats.problems import Problems
-from tagweave.formats.records import ReadRecords, RecordReader, identifier
+from tagweave.formats.records import ReadRecords, RecordReader, entity_keys, identifier
 from tagweave.formats.soft_columns import attach
 from tagweave.formats.streams import read_lines, shown_name, stem, written
 from tagweave.labels import OUTSIDE
@@ -76,9 +77,13 @@ def read_json_lines(path: AnyPath, types: Types, options: ReadRecords) -> Corpus
     """
     name = shown_name(path)
     problems = Problems(name)
+    lines: Iterable[tuple[int, str]] = read_lines(path)
+    if options.mode == "strict" and options.scheme is None:
+        lines = list(lines)
+        options = replace(options, scheme=_scheme(lines, options))
     reader = RecordReader(options, problems)
     builder = CorpusBuilder()
-    for number, line in read_lines(path):
+    for number, line in lines:
         if not line.strip():
             continue
         place = f"{name}, line {number}"
@@ -102,6 +107,29 @@ def read_json_lines(path: AnyPath, types: Types, options: ReadRecords) -> Corpus
     report_overlaps(problems, corpus)
     problems.warn()
     return corpus
+
+
+def _scheme(lines: Iterable[tuple[int, str]], options: ReadRecords) -> str:
+    """The scheme of the tags of a whole file."""
+    reader = RecordReader(options, Problems(""))
+    for number, line in lines:
+        if line.strip():
+            with contextlib.suppress(DataError):
+                reader.document(_record(line), number, "")
+    return reader.tags.scheme
+
+
+def holds_tags(path: AnyPath) -> bool:
+    """Whether the first record with entities has them as tags."""
+    for _, line in read_lines(path):
+        try:
+            record = _record(line) if line.strip() else {}
+        except DataError:
+            return False
+        for value in (record[key] for key in entity_keys(record)):
+            if isinstance(value, list) and value:
+                return isinstance(value[0], str)
+    return False
 
 
 def _placed(error: DataError, place: str) -> DataError:
@@ -191,5 +219,6 @@ JSON_LINES = Format(
     suffixes=(".jsonl", ".ndjson"),
     read=read_json_lines,
     read_options=ReadRecords,
+    holds_tags=holds_tags,
     write=write_json_lines,
 )

@@ -14,7 +14,7 @@ from tagweave.formats.spans import BadSpans, CharacterSpans, OffsetUnit, token_s
 from tagweave.formats.tag_parser import TagParser
 from tagweave.formats.tags import spans_from_parsed
 from tagweave.formats.words import Alignment, Offsets, Tokenizer, locate, tokenize
-from tagweave.labels import OUTSIDE
+from tagweave.labels import OUTSIDE, Decoding
 
 _ENTITY_KEYS = ("entities", "gold", "label", "labels", "spans", "tags")
 _SOURCE_KEYS = ("sources", "weak", "spans")
@@ -36,6 +36,8 @@ class ReadRecords:
     """What a span does that is not in the text."""
     scheme: str | None = None
     """Name of the scheme of tags; None finds it out."""
+    mode: Decoding = "lenient"
+    """How tags are read, see `tagweave.formats.tags.spans_from_tags`."""
     on_error: OnError = "raise"
     """What a record that cannot be read does."""
 
@@ -62,7 +64,7 @@ class RecordReader:
         self.soft_labels: SoftColumn | None = None
         self.soft_sources: dict[str, SoftColumn] = {}
         self.problems = problems
-        self._tokenizer = options.tokenizer
+        self._tokenizer, self._mode = options.tokenizer, options.mode
         self._characters = CharacterSpans(problems, options.alignment, options.offset_unit, options.bad_spans)
         self._annotated = False
         self._strange: dict[str, None] = {}
@@ -103,7 +105,7 @@ class RecordReader:
 
     def report(self) -> None:
         """Note what concerns the whole file."""
-        self.tags.report(self.problems)
+        self.tags.report(self.problems, self._mode)
         if self._strange and not self._annotated and self.soft_labels is None:
             keys = ", ".join(map(repr, self._strange))
             title = "file in which no annotations were found under any known key, though records have other lists"
@@ -129,7 +131,7 @@ class RecordReader:
         return _Record(fields, index, name, tokens, text, found, given=True)
 
     def _entities(self, record: _Record) -> list[Span] | None:
-        present = [key for key in _ENTITY_KEYS if self._holds_entities(key, record.fields)]
+        present = entity_keys(record.fields)
         if not present:
             return None
         if len(present) > 1:
@@ -145,12 +147,6 @@ class RecordReader:
             raise LabelError(f"{key}: {OUTSIDE!r} is no entity type")
         return spans
 
-    def _holds_entities(self, key: str, fields: Mapping[str, Any]) -> bool:
-        value = fields.get(key)
-        if value is None or (key == "spans" and isinstance(value, dict)):
-            return False
-        return key != "labels" or not any(name in fields for name in _PROBABILITY_KEYS)
-
     def _tagged(self, tags: list[Any], record: _Record, key: str) -> list[Span]:
         if not record.given:
             raise FormatError(f"{key}: tags need 'tokens' to belong to")
@@ -163,7 +159,7 @@ class RecordReader:
         except LabelError as error:
             raise LabelError(f"{key}: {error}") from None
         self.tags.add(parsed)
-        return spans_from_parsed(parsed)
+        return spans_from_parsed(parsed, self.tags.scheme, self._mode)
 
     def _sources(self, record: _Record) -> dict[str, list[Span] | None]:
         sources: dict[str, list[Span] | None] = {}
@@ -215,6 +211,21 @@ class RecordReader:
             if record.fields.get(key) is not None:
                 self.soft_labels = SoftColumn() if self.soft_labels is None else self.soft_labels
                 self.soft_labels.add(record.index, record.fields.get("labels"), record.fields[key], len(record.tokens))
+
+
+def entity_keys(fields: Mapping[str, Any]) -> list[str]:
+    """The keys under which a record has entities.
+
+    >>> entity_keys({"tokens": ["Oslo"], "tags": ["B-LOC"], "gold": None})
+    ['tags']
+    """
+    return [key for key in _ENTITY_KEYS if fields.get(key) is not None and _holds_entities(key, fields)]
+
+
+def _holds_entities(key: str, fields: Mapping[str, Any]) -> bool:
+    if key == "spans":
+        return not isinstance(fields[key], dict)
+    return key != "labels" or not any(name in fields for name in _PROBABILITY_KEYS)
 
 
 def identifier(value: object, key: str) -> str:

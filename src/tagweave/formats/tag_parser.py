@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from tagweave.errors import LabelError
 from tagweave.formats.problems import Problems
 from tagweave.formats.tags import Evidence, Parsed, Scheme, parse_tag, scheme_named
+from tagweave.labels import Decoding
 
 
 class TagParser:
@@ -64,8 +65,8 @@ class TagParser:
         """Take in the parsed tags of one sentence."""
         self._evidence.add(tags)
 
-    def report(self, problems: Problems) -> None:
-        """Note what the scheme cannot tell, and what does not fit it."""
+    def report(self, problems: Problems, mode: Decoding = "lenient") -> None:
+        """Note what the scheme cannot tell, and what does not fit it; `mode` is how the tags were read."""
         scheme = self.scheme
         if scheme in ("IO", "bare"):
             if self._evidence.prefixes - {""}:
@@ -75,7 +76,8 @@ class TagParser:
         elif scheme != "IOB1" and self._evidence.loose_starts:
             problems.add(
                 "loose_start",
-                f"entities that do not begin as the scheme {scheme} wants, read as conlleval reads them",
+                f"entities that do not begin as the scheme {scheme} wants, "
+                f"{'left out' if mode == 'strict' else 'read as conlleval reads them'}",
                 None,
                 "name another scheme if this is none of it",
                 self._evidence.loose_starts,

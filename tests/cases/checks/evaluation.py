@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -95,3 +96,14 @@ def majority_vote_scores(item: Check) -> None:
     coverage = asdict(scores.coverage)
     assert {name: coverage[name] for name in item.expected["coverage"]} == pytest.approx(item.expected["coverage"])
     assert "coverage:" in scores.text()
+
+
+@check("scored_in_time")
+def scored_in_time(item: Check) -> None:
+    sentence = ["B-PER", "I-PER", "O", "I-LOC", "O", "B-LOC", "O", "O", "O", "O"]
+    tags = [sentence] * (item.expected["words"] // len(sentence))
+    for mode in item.expected["modes"]:
+        start = time.process_time()
+        scores = tagweave.score_tags(tags, tags, mode)
+        assert time.process_time() - start < item.expected["seconds"]
+        assert (scores.tokens, scores.f1) == (item.expected["words"], 1.0)
