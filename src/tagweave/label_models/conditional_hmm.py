@@ -33,7 +33,31 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True)
 class ConditionalModel(LabelModel):
-    """What the conditional HMM and its i.i.d. variant share; see `ConditionalHMM`."""
+    """What the conditional HMM and its i.i.d. variant share; see `ConditionalHMM`.
+
+    Attributes:
+        encoder: name of the frozen encoder, see `tagweave.encoder.locate`.
+        layers: its hidden layers that make an embedding, side by side; -1 is the last.
+        context: neighbours on each side whose embeddings a token also sees.
+        epochs: passes over the corpus; with dev the best of them is kept.
+        learning_rate: highest rate of Adam, falling linearly to zero.
+        batch_tokens: most tokens in a batch, or one longer document.
+        pull: penalty on the squared weights that see embeddings; it holds every token near the shared matrices.
+        missed: probability that all sources are silent on an entity: what an entity costs that nobody voted for,
+            once for the whole of it. With dev it is chosen there, and this is the value in training. None reads the
+            silence of all sources as votes for O.
+        edge: probability that an entity goes on where the sources begin or cease to speak.
+        sharpening: weight of the entropy of the label sequence in the objective, `log Z - sharpening * H`. 0 holds the
+            posteriors fixed (generalised EM), 1 does not, as in the published code.
+        by_move: whether a token moves each transition by itself, as in the paper, or only the label it leads to.
+        emissions: `shared` keeps those that the `HMM` learns, `token` lets the embedding change them too.
+        observation_smoothing: with `token` emissions, the paper's epsilon: a source that is silent where another
+            speaks votes O with this weight, and all entity labels alike with the rest. None lets it abstain.
+        strength, smoothing: of the HMM that gives the first matrices.
+        probabilities: how a source is read that gives a probability for every label.
+        decoding: entities from the best path or from the most probable label of each token.
+        patience: with dev, epochs without gain after which it stops; None runs all.
+    """
 
     chained: ClassVar[bool]
 
@@ -191,12 +215,45 @@ class ConditionalModel(LabelModel):
 
 @dataclass(kw_only=True)
 class ConditionalHMM(ConditionalModel):
+    r"""The conditional hidden Markov model of Li et al. (ACL 2021), section 4.2.
+
+    A hidden Markov model whose matrices depend on the embedding \(e_t\) of each token:
+
+    \[ p(z, x \mid e) = \prod_t p(z_t \mid z_{t-1}, e_t) \prod_t \prod_k \sum_j \Phi_{k z_t j}(e_t)\, x_{tkj},
+       \qquad p(z_t = j \mid z_{t-1} = i, e_t) = \mathrm{softmax}_j (\log \Psi_{ij} + b_{ij} + w_j \cdot e_t) \]
+
+    with \(z_0\) = O. \(\Psi\) and \(\Phi\) start as what an `HMM` learns from the same votes; weights start at
+    zero. The gradient of \(\log Z\) comes from one forward-backward pass, which is generalised EM.
+
+    Where the paper's model is free to drift this one is held: emissions are shared (`emissions="token"` frees them),
+    the weights are pulled to zero, and the silence of all sources is neither a vote for O nor nothing, but has a
+    probability of its own, `missed`. So the model learns from the embeddings where sources miss entities and where
+    entities end. Settings near the paper's: `layers=(-1,), context=0, by_move=True, emissions="token", missed=None,
+    observation_smoothing=0.01, sharpening=1`.
+
+    Use it when there is text to learn from and sources miss much. It costs about a minute a million words and epoch,
+    and the embeddings once.
+
+    >>> from tagweave.annotations import Span
+    >>> from tagweave.corpus import Document
+    >>> votes = {"a": [Span(0, 2, "PER")], "b": [Span(0, 1, "PER")], "c": [Span(3, 4, "LOC")]}
+    >>> tokens = ["Ada", "Lovelace", "left", "Oslo"]
+    >>> corpus = Corpus.from_documents([Document(f"d{i}", tokens, sources=votes) for i in range(9)])
+    >>> [span[:3] for span in ConditionalHMM(epochs=1).fit(corpus).predict(corpus)[0].entities]
+    [(0, 2, 'PER'), (3, 4, 'LOC')]
+    """
+
     name: ClassVar[str] = "chmm"
     chained: ClassVar[bool] = True
 
 
 @dataclass(kw_only=True)
 class ConditionalIID(ConditionalModel):
+    """The i.i.d. variant of `ConditionalHMM`: a label depends on the embedding of its token, not on the label before.
+
+    Illegal moves (I-X after O, say) stay forbidden. Li et al. (2021) use it to show what transitions are worth.
+    """
+
     name: ClassVar[str] = "chmm-iid"
     chained: ClassVar[bool] = False
 
