@@ -81,7 +81,7 @@ def save_folder(folder: Path, kind: str, config: Mapping[str, Any], parameters: 
 
     with new_folder(folder) as work:
         write_json(work / CONFIG, {"kind": kind, "tagweave": __version__, **config})
-        save_file({name: np.ascontiguousarray(array) for name, array in parameters.items()}, work / PARAMETERS)
+        save_file({name: np.asarray(array, order="C") for name, array in parameters.items()}, work / PARAMETERS)
 
 
 def load_folder(folder: Path, kind: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:

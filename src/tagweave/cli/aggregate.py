@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from tagweave.cli.options import Coarse, Dev, Seed, Settings, Sources, choose, read_corpus
+from tagweave.cli.options import Coarse, Dev, Seed, Settings, Sources, choose, read_corpus, read_dev
 
 
 def aggregate(
@@ -47,7 +47,7 @@ def aggregate(
     chosen = choose(parse_pairs(settings), state_space=state_space, encoder=encoder)
     label_model = create_label_model(model, choose(chosen, seed=seed))
     corpus = read_corpus(train, sources, coarse)
-    held_out = None if dev is None else read_corpus(dev, sources, coarse)
+    held_out = None if dev is None else read_dev(dev, sources, coarse)
     label_model.fit(corpus, held_out)
     if save is not None:
         label_model.save(save)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tagweave.errors import UsageError, unknown_name
+from tagweave.errors import DataError, UsageError, unknown_name
 
 if TYPE_CHECKING:
     from tagweave.corpus import Corpus
@@ -38,6 +38,18 @@ def read_corpus(path: Path, sources: str | None = None, coarse: Iterable[str] = 
 
     corpus = read(path, coarse=dict(map(_coarse, coarse)))
     return corpus if sources is None else corpus.select_sources(split_names(sources, corpus.sources))
+
+
+def read_dev(path: Path, sources: str | None = None, coarse: Iterable[str] = ()) -> "Corpus":
+    """Read a file to choose by.
+
+    Raises:
+        DataError: no document has gold entities.
+    """
+    corpus = read_corpus(path, sources, coarse)
+    if corpus.entities is None or not corpus.entities.ran.any():
+        raise DataError(f"{path} has no gold entities, so nothing can be chosen by it. Leave out --dev, or annotate it")
+    return corpus
 
 
 def _coarse(text: str) -> tuple[str, tuple[str, ...]]:
@@ -75,5 +87,5 @@ def choose(settings: Mapping[str, Any], **options: Any) -> dict[str, Any]:  # no
     given = {name: value for name, value in options.items() if value is not None}
     for name in given:
         if name in settings:
-            raise UsageError(f"{name} is given twice: as an option of its own and by --set")
+            raise UsageError(f"{name} is given twice: as an option of its own, and by --set or in the plan. Leave one")
     return {**settings, **given}

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tagweave import progress
-from tagweave.cli.options import choose, read_corpus
+from tagweave.cli.options import choose, read_corpus, read_dev
 from tagweave.config import create, parse_pairs, read_toml
 from tagweave.errors import UsageError, unknown_name
 
@@ -46,7 +46,7 @@ class Plan:
         """Train, with progress and scores on stderr."""
         data = self.data
         train = read_corpus(data.train, data.sources, data.coarse)
-        dev = None if data.dev is None else read_corpus(data.dev, data.sources, data.coarse)
+        dev = None if data.dev is None else read_dev(data.dev, data.sources, data.coarse)
         for _ in self.training.run(train, dev, folder=data.out, resume=resume):
             pass
         progress.say(f"the best round is in {data.out}: tagweave predict {data.out} FILE.jsonl --out OUT.jsonl")

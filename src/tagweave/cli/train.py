@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from tagweave.cli.options import Dev, Encoder, Seed, Settings, choose
+from tagweave.cli.options import Dev, Encoder, Seed, Settings, choose, read_dev
 
 
 def train(
@@ -25,7 +25,7 @@ def train(
     from tagweave.tagger import Tagger
 
     tagger = create(Tagger, choose(parse_pairs(settings), encoder=encoder, seed=seed))
-    held_out = None if dev is None else read(dev)
+    held_out = None if dev is None else read_dev(dev)
     tagger.fit(read(labelled), held_out)
     tagger.save(out)
     if held_out is not None:

@@ -53,6 +53,7 @@ def made_model(item: Check, name: str, settings: dict[str, Any]) -> LabelModel:
     if "encoder" in known:
         folder = item.scratch / "encoder"
         small["encoder"] = str(folder) if folder.exists() else tiny_encoder.build(folder, ["Brina", "Kelmot", "left"])
+        small["layers"] = (1, 2)
     return create_label_model(name, {**small, **settings})
 
 
