@@ -191,3 +191,61 @@ def _keep_longest(
             for token in range(starts[row], ends[row]):
                 taken_by[token] = mark
     return kept
+
+
+_NO_SCORE = float("nan")
+
+
+class AnnotationsBuilder:
+    """Gathers the spans of one annotator, document by document; types are numbered when the columns are built.
+
+    >>> builder = AnnotationsBuilder()
+    >>> builder.add(1, [Span(0, 1, "PER")])
+    >>> builder.build(2, ("O", "PER")).ran.tolist()
+    [False, True]
+    """
+
+    def __init__(self) -> None:
+        self._names: dict[str, int] = {}
+        self._rows: list[tuple[int, int, int, int, float]] = []
+        self._ran: list[int] = []
+        self._done: list[NDArray[np.float64]] = []
+
+    @property
+    def any(self) -> bool:
+        """Whether the annotator ran on any document so far."""
+        return bool(self._ran)
+
+    def add(self, document: int, spans: Sequence[Span] | None) -> None:
+        """The spans of a document, None where the annotator did not run; document numbers must grow."""
+        if spans is None:
+            return
+        self._ran.append(document)
+        if not spans:
+            return
+        for start, end, name, score in spans:
+            number = self._names.setdefault(name, len(self._names))
+            self._rows.append((document, start, end, number, _NO_SCORE if score is None else score))
+        if len(self._rows) > 1 << 16:
+            self._flush()
+
+    def _flush(self) -> None:
+        self._done.append(np.array(self._rows, np.float64).reshape(-1, 5))
+        self._rows = []
+
+    def build(self, documents: int, vocabulary: Sequence[str]) -> Annotations:
+        """The columns over that many documents; `vocabulary[i]` is the name of type number `i`."""
+        self._flush()
+        rows = np.concatenate(self._done)
+        ran = np.zeros(documents, bool)
+        ran[self._ran] = True
+        numbers = np.array([vocabulary.index(name) for name in self._names], np.int16)
+        scores = rows[:, 4].astype(np.float32)
+        return Annotations(
+            ran=ran,
+            offsets=np.searchsorted(rows[:, 0], np.arange(documents + 1)).astype(np.int64),
+            starts=rows[:, 1].astype(np.int32),
+            ends=rows[:, 2].astype(np.int32),
+            type_ids=numbers[rows[:, 3].astype(np.int64)],
+            scores=None if np.isnan(scores).all() else scores,
+        )

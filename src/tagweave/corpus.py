@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tagweave.annotations import Annotations, Span
+from tagweave.annotations import Annotations, AnnotationsBuilder, Span
 from tagweave.errors import AlignmentError, DataError, unknown_name
 from tagweave.labels import OUTSIDE
 from tagweave.soft_labels import SoftLabels
@@ -259,8 +259,8 @@ class CorpusBuilder:
         self._groups = _StringColumn(self._CHUNK)
         self._characters: dict[int, NDArray[np.int32]] = {}
         self._type_names: dict[str, None] = {}
-        self._entities = _SpanColumn()
-        self._sources: dict[str, _SpanColumn] = {}
+        self._entities = AnnotationsBuilder()
+        self._sources: dict[str, AnnotationsBuilder] = {}
 
     def __len__(self) -> int:
         """Number of documents so far."""
@@ -301,7 +301,7 @@ class CorpusBuilder:
         for name, spans in document.sources.items():
             column = self._sources.get(name)
             if column is None:
-                column = self._sources[name] = _SpanColumn()
+                column = self._sources[name] = AnnotationsBuilder()
             column.add(index, spans)
 
     def build(self, types: Sequence[str] | None = None, coarse: Mapping[str, Sequence[str]] | None = None) -> Corpus:
@@ -367,52 +367,3 @@ class _StringColumn:
     def build(self) -> Any:  # noqa: ANN401
         self._flush()
         return pa.chunked_array(self._done).combine_chunks()
-
-
-_NO_SCORE = float("nan")
-
-
-class _SpanColumn:
-    """Spans gathered as flat lists of numbers; types are numbered when the column is built."""
-
-    def __init__(self) -> None:
-        self._names: dict[str, int] = {}
-        self._rows: list[tuple[int, int, int, int, float]] = []
-        self._ran: list[int] = []
-        self._done: list[NDArray[np.float64]] = []
-
-    @property
-    def any(self) -> bool:
-        return bool(self._ran)
-
-    def add(self, document: int, spans: Sequence[Span] | None) -> None:
-        if spans is None:
-            return
-        self._ran.append(document)
-        if not spans:
-            return
-        for start, end, name, score in spans:
-            number = self._names.setdefault(name, len(self._names))
-            self._rows.append((document, start, end, number, _NO_SCORE if score is None else score))
-        if len(self._rows) > 1 << 16:
-            self._flush()
-
-    def _flush(self) -> None:
-        self._done.append(np.array(self._rows, np.float64).reshape(-1, 5))
-        self._rows = []
-
-    def build(self, documents: int, vocabulary: Sequence[str]) -> Annotations:
-        self._flush()
-        rows = np.concatenate(self._done)
-        ran = np.zeros(documents, bool)
-        ran[self._ran] = True
-        numbers = np.array([vocabulary.index(name) for name in self._names], np.int16)
-        scores = rows[:, 4].astype(np.float32)
-        return Annotations(
-            ran=ran,
-            offsets=np.searchsorted(rows[:, 0], np.arange(documents + 1)).astype(np.int64),
-            starts=rows[:, 1].astype(np.int32),
-            ends=rows[:, 2].astype(np.int32),
-            type_ids=numbers[rows[:, 3].astype(np.int64)],
-            scores=None if np.isnan(scores).all() else scores,
-        )
