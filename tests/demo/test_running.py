@@ -3,9 +3,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import tiny_encoder
 
 import tagweave.demo
+import tiny_encoder
 from tagweave.alternate import is_alternate, load_round
 from tagweave.annotations import Span
 from tagweave.corpus import Corpus, Document

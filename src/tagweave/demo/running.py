@@ -10,7 +10,7 @@ from tagweave.corpus import Corpus, Document
 from tagweave.demo.corpus import read_demo
 from tagweave.evaluation import evaluate, source_scores
 from tagweave.evaluation.scores import Score
-from tagweave.label_models import HMM, MajorityVote, SpanVote, create_label_model
+from tagweave.label_models import HMM, ConditionalHMM, MajorityVote, SpanVote
 from tagweave.report import Cell, Table
 from tagweave.tagger import Tagger
 
@@ -50,10 +50,10 @@ class DemoReport:
 def demo_training(seed: int = 0) -> AlternateTraining:
     """The settings of the demo, chosen on its dev sentences: short, because the corpus is small."""
     return AlternateTraining(
-        label_model=create_label_model("hmm", {"seed": seed}),
-        tagger=Tagger(epochs=6, learning_rate=4e-4, seed=seed),
+        label_model=ConditionalHMM(epochs=15, learning_rate=3e-3, seed=seed),
+        tagger=Tagger(epochs=5, learning_rate=4e-4, batch_windows=8, frozen_layers=1, outside_weight=0.5, seed=seed),
         rounds=2,
-        refine_epochs=3,
+        refine_epochs=2,
     )
 
 
