@@ -24,8 +24,8 @@ from tagweave.progress import say, track
 from tagweave.report import Table
 from tagweave.soft_labels import SoftLabels
 
-_MISSED = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
-"""Probabilities of a missed entity among which dev chooses."""
+_MISSED, _TRUST = (0.003, 0.01, 0.03, 0.1, 0.3, 0.6, 1.0), (0.25, 0.5, 1.0)
+"""Values of `missed` and `trust` among which dev chooses."""
 
 if TYPE_CHECKING:
     from tagweave.label_models.conditional_network import Batch, ConditionalNetwork
@@ -46,6 +46,8 @@ class ConditionalModel(LabelModel):
         missed: probability that all sources are silent on an entity: what an entity costs that nobody voted for,
             once for the whole of it. With dev it is chosen there, and this is the value in training. None reads the
             silence of all sources as votes for O.
+        missed_taught: the same where a tagger is among the sources, which tells of entities that the others miss.
+        trust: weight of what a source says that gives a probability for every label, chosen on dev in the same way.
         edge: probability that an entity goes on where the sources begin or cease to speak.
         sharpening: weight of the entropy of the label sequence in the objective, `log Z - sharpening * H`. 0 holds the
             posteriors fixed (generalised EM), 1 does not, as in the published code.
@@ -70,6 +72,8 @@ class ConditionalModel(LabelModel):
     batch_tokens: int = 4096
     pull: float = 0.1
     missed: float | None = 0.3
+    missed_taught: float = 0.1
+    trust: float = 0.5
     edge: float = 0.02
     sharpening: float = 0.0
     by_move: bool = False
@@ -104,8 +108,11 @@ class ConditionalModel(LabelModel):
             learned = replace(learned, start=frequencies / frequencies.sum())
         features = self._features(corpus)
         self._take(learned, _scale(features))
-        data = _Data(self, corpus, features)
+        self.network_.trust.fill_(self.trust)
+        if self.missed is not None:
+            self.network_.missed.fill_(self.missed_taught if _is_taught(corpus) else self.missed)
         network = self._network()
+        data = _Data(self, corpus, features)
         best: tuple[float, dict[str, Any]] = (-1.0, {})
         settings = LoopSettings(
             epochs=self.epochs,
@@ -133,19 +140,23 @@ class ConditionalModel(LabelModel):
                 break
         if best[1]:
             network.load_state_dict(best[1])
-        if dev is not None and self.missed is not None:
-            self._choose_missed(dev)
+        if dev is not None:
+            self._tune(dev)
 
-    def _choose_missed(self, dev: Corpus) -> None:
-        """Take the probability of a missed entity with the best F1 on dev, on a tie the one nearest to the setting."""
+    def _tune(self, dev: Corpus) -> None:
+        """Take the `missed` and `trust` with the best F1 on dev, on a tie those nearest to the settings."""
         network, scores = self._network(), {}
-        for missed in sorted({*_MISSED, float(self.missed or 1)}):
-            network.missed.fill_(missed)
-            scores[missed] = evaluate(dev, self.predict(dev), bootstrap=0).f1
-        best = max(scores, key=lambda missed: (scores[missed], -abs(np.log(missed / (self.missed or 1)))))
-        network.missed.fill_(best)
-        self.history_.append({"missed": best, "f1": scores[best]})
-        say(f"{self.name}: with missed {best:g}, f1 {scores[best]:.4g}")
+        usual = [float(network.missed), float(network.trust)]
+        for missed in _MISSED if self.missed is not None else (1.0,):
+            for trust in _TRUST if _is_taught(dev) else (self.trust,):
+                network.missed.fill_(missed)
+                network.trust.fill_(trust)
+                scores[missed, trust] = evaluate(dev, self.predict(dev), bootstrap=0).f1
+        best = max(scores, key=lambda pair: (scores[pair], -float(np.abs(np.log(pair) - np.log(usual)).sum())))
+        network.missed.fill_(best[0])
+        network.trust.fill_(best[1])
+        self.history_.append({"missed": best[0], "trust": best[1], "f1": scores[best]})
+        say(f"{self.name}: f1 {scores[best]:.4g} on dev with missed {best[0]:g} and trust {best[1]:g}")
 
     def _stops(self) -> bool:
         """Whether the last epochs brought nothing on dev."""
@@ -167,6 +178,13 @@ class ConditionalModel(LabelModel):
             edge=self.edge,
         )
         self.network_ = ConditionalNetwork(shape, self.labels, statistics)
+
+    def learned(self) -> Counts:
+        """Start, transitions and emissions where the embedding says nothing; rows sum to one."""
+        self._fitted()
+        if self.statistics_ is None:
+            raise AssertionError
+        return self.statistics_
 
     def _network(self) -> "ConditionalNetwork":
         self._fitted()
@@ -190,11 +208,11 @@ class ConditionalModel(LabelModel):
     def parameters(self) -> dict[str, NDArray[Any]]:
         """Statistics of the anchor, scale of the embeddings, weights of the network."""
         weights = {f"network.{name}": p.detach().numpy() for name, p in self._network().named_parameters()}
-        weights["missed"] = self._network().missed.numpy()
-        if self.statistics_ is None or self.scale_ is None:
+        weights.update(missed=self._network().missed.numpy(), trust=self._network().trust.numpy())
+        if self.scale_ is None:
             raise AssertionError
         names = ("start", "transitions", "emissions")
-        return {**dict(zip(names, self.statistics_.arrays(), strict=True)), "scale": self.scale_, **weights}
+        return {**dict(zip(names, self.learned().arrays(), strict=True)), "scale": self.scale_, **weights}
 
     def _restore(self, parameters: Mapping[str, NDArray[Any]]) -> None:
         import torch
@@ -202,13 +220,12 @@ class ConditionalModel(LabelModel):
         self._take(Counts(*(parameters[n] for n in ("start", "transitions", "emissions"))), parameters["scale"])
         for name, weights in self._network().named_parameters():
             weights.data = torch.from_numpy(parameters[f"network.{name}"])
-        self._network().missed.copy_(torch.from_numpy(parameters["missed"]))
+        for name in ("missed", "trust"):
+            getattr(self._network(), name).copy_(torch.from_numpy(parameters[name]))
 
     def tables(self) -> list[Table]:
         """Confusion of each source and transitions where the embedding says nothing."""
-        learned = self.statistics_
-        if learned is None:
-            return []
+        learned = self.learned()
         confusion = confusion_tables(self._fitted()[1], learned.emissions, self.labels)
         return [*confusion, transition_table(learned.start, learned.transitions, self.labels)]
 
@@ -271,8 +288,11 @@ class _Data:
             observations = replace(observations, votes=votes)
         self._observations = observations
         self._smoothed = _smoothed(corpus, observations) if model.observation_smoothing is not None else None
-        shared = observations if model.emissions == "shared" else _only_posteriors(observations)
-        self._evidence = shared.log_evidence(model.statistics_.emissions)  # type: ignore[union-attr]
+        emissions = model.learned().emissions
+        self._judged = _only_posteriors(observations).log_evidence(emissions)
+        self._voted = observations.log_evidence(emissions) - self._judged
+        if model.emissions == "token":
+            self._voted[:] = 0
 
     def batches(self, epoch: int) -> list[NDArray[np.int64]]:
         """Documents in random order, cut into batches."""
@@ -304,7 +324,7 @@ class _Data:
         return Batch(
             torch.from_numpy(embeddings),
             offsets,
-            torch.from_numpy(self._evidence[rows]).float(),
+            torch.from_numpy(self._voted[rows] + float(self._model.network_.trust) * self._judged[rows]).float(),
             torch.from_numpy(self._said(rows)).float(),
             torch.from_numpy(self._silent[rows]),
         )
@@ -338,6 +358,11 @@ class _Data:
     def describe(self, documents: NDArray[np.int64]) -> str:
         """The ids of the documents in a batch."""
         return ", ".join(repr(self._corpus.ids[int(index)].as_py()) for index in documents)
+
+
+def _is_taught(corpus: Corpus) -> bool:
+    """Whether a source gives a probability for every label."""
+    return any(isinstance(column, SoftLabels) for column in corpus.sources.values())
 
 
 def _only_posteriors(observations: Observations) -> Observations:

@@ -84,6 +84,7 @@ class ConditionalNetwork(nn.Module):
         self.register_buffer("legal", torch.zeros(size, size).masked_fill(~legal, -torch.inf))
         self.register_buffer("base_emissions", torch.from_numpy(statistics.emissions).float().clamp_min(1e-6).log())
         self.register_buffer("missed", torch.tensor(1.0 if shape.missed is None else shape.missed))
+        self.register_buffer("trust", torch.tensor(1.0))
         self.bias = nn.Parameter(torch.zeros(size, size) if shape.chained else torch.zeros(size))
         outputs = size * size if shape.by_move and shape.chained else size
         self.to_moves = nn.Linear(shape.width, outputs * (2 * shape.context + 1), bias=False)
