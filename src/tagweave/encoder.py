@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib import resources
+from importlib import import_module, resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -105,8 +105,7 @@ def _checked(folder: Path) -> Path:
 @contextmanager
 def quiet() -> Iterator[None]:
     """Silences the loading reports and bars of transformers inside the block."""
-    from transformers.utils import logging
-
+    logging: Any = import_module("transformers.utils.logging")
     level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()
     logging.disable_progress_bar()
@@ -268,7 +267,7 @@ class Encoder:
         }
         if dropout is not None:
             changes |= {"hidden_dropout_prob": dropout, "attention_probs_dropout_prob": dropout}
-        model: Any = _load_model(AutoModelForTokenClassification, self.folder, **changes)
+        model = _load_model(AutoModelForTokenClassification, self.folder, **changes)
         if seed is not None:
             spread = getattr(model.config, "initializer_range", 0.02)
             chance = torch.Generator().manual_seed(seed)
