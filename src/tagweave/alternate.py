@@ -8,10 +8,10 @@ from its new labels.
 import hashlib
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
@@ -20,7 +20,6 @@ from tagweave.errors import DataError, StorageError
 from tagweave.evaluation import evaluate
 from tagweave.label_models import LabelModel
 from tagweave.progress import say
-from tagweave.soft_labels import SoftLabels
 from tagweave.storage import read_json, write_json
 from tagweave.tagger import Tagger
 
@@ -35,22 +34,16 @@ _LABEL_MODEL, _TAGGER, _TEACHER, _TRAINING = "label-model", "tagger", "teacher",
 
 
 @dataclass(frozen=True)
-class Round:
-    """One round: number 0 is phase I, all later ones are phase II.
+class Outcome:
+    """How a round went: number 0 is phase I, all later ones are phase II.
 
     Attributes:
         number: from 0.
-        label_model: fitted on the sources, and from round 1 on the teacher's probabilities.
-        teacher: the tagger of the round before, which is a source of `label_model`; None in round 0.
-        tagger: trained on the labels of `label_model`.
         f1: strict entity F1 of each output on dev; empty without dev.
         agreement: F1 between the label model's entities in this round and in the one before; None in round 0.
     """
 
     number: int
-    label_model: LabelModel
-    teacher: Tagger | None
-    tagger: Tagger
     f1: dict[str, float] = field(default_factory=dict)
     agreement: float | None = None
 
@@ -59,6 +52,21 @@ class Round:
         """The better output's F1 on dev; 0 without dev."""
         return max(self.f1.values(), default=0.0)
 
+
+@dataclass(frozen=True, kw_only=True)
+class Round(Outcome):
+    """One round with its models.
+
+    Attributes:
+        label_model: fitted on the sources, and from round 1 on the teacher's probabilities.
+        teacher: the tagger of the round before, which is a source of `label_model`; None in round 0.
+        tagger: trained on the labels of `label_model`.
+    """
+
+    label_model: LabelModel
+    teacher: Tagger | None
+    tagger: Tagger
+
     def predict(self, corpus: Corpus, output: Output = "tagger") -> Corpus:
         """The corpus with the entities and soft labels of one of the two outputs.
 
@@ -66,8 +74,11 @@ class Round:
         """
         if output == "tagger":
             return self.tagger.predict(corpus)
-        voted = corpus if self.teacher is None else _taught(corpus, self.teacher.predict_proba(corpus))
+        voted = corpus if self.teacher is None else _taught(corpus, self.teacher)
         return self.label_model.predict(voted)
+
+
+AnyOutcome = TypeVar("AnyOutcome", bound=Outcome)
 
 
 @dataclass(kw_only=True)
@@ -96,7 +107,7 @@ class AlternateTraining:
     patience: int = 5
     settled: float = 0.99
     continued: bool = True
-    refine_epochs: int | None = None
+    refine_epochs: int | None = 1
     refine_learning_rate: float | None = None
     refine_whole_batch: bool = False
 
@@ -119,7 +130,8 @@ class AlternateTraining:
             dev: documents with votes and gold.
             folder: keeps every finished step, so that a killed run can go on; at the end it holds the best round,
                 which `load_round` reads. Without it a temporary folder is used and removed.
-            resume: go on from the last finished step in `folder`, with the result of an unbroken run.
+            resume: go on from the last finished step in `folder`, with the result of an unbroken run. Of the rounds
+                that were finished before, the best and the last are yielded again.
 
         Raises:
             DataError: a source has the name that the tagger gets, or dev has no gold.
@@ -138,10 +150,14 @@ class AlternateTraining:
 
     def fit(self, train: Corpus, dev: Corpus | None = None, **places: Any) -> Round:  # noqa: ANN401
         """Run to the end and give the best round; the arguments are those of `run`."""
-        return best_round(list(self.run(train, dev, **places)))
+        rounds = self.run(train, dev, **places)
+        best = next(rounds)
+        for finished in rounds:
+            best = best_round([best, finished])
+        return best
 
 
-def best_round(rounds: list[Round]) -> Round:
+def best_round(rounds: Sequence[AnyOutcome]) -> AnyOutcome:
     """The first round with the best F1 on dev, or the last round without dev."""
     return max(rounds, key=lambda r: (r.best_f1, -r.number)) if rounds[0].f1 else rounds[-1]
 
@@ -162,33 +178,69 @@ def load_round(folder: Path) -> tuple[Round, Output]:
         raise StorageError(f"{folder} holds no finished alternate training: {_RESULT} is missing")
     result = read_json(folder / _RESULT)
     teacher = Tagger.load(folder / _TEACHER) if result["number"] else None
-    label_model, tagger = LabelModel.load(folder / _LABEL_MODEL), Tagger.load(folder / _TAGGER)
-    found = Round(result["number"], label_model, teacher, tagger, result["f1"], result["agreement"])
+    found = Round(
+        result["number"],
+        result["f1"],
+        result["agreement"],
+        label_model=LabelModel.load(folder / _LABEL_MODEL),
+        teacher=teacher,
+        tagger=Tagger.load(folder / _TAGGER),
+    )
     return found, result["output"]
 
 
 class _Run:
-    """One run in a folder: `rounds/N/{label-model,tagger,round.json}` for each round, then a copy of the best."""
+    """One run in a folder: `rounds/N/{label-model,tagger,round.json}` for each round, then a copy of the best.
+
+    Only the best round and the last are held in memory.
+    """
 
     def __init__(self, plan: AlternateTraining, train: Corpus, dev: Corpus | None, folder: Path) -> None:
         self._plan, self._train, self._dev, self._folder = plan, train, dev, folder
-        self._finished: list[Round] = []
+        self._outcomes: list[Outcome] = []
+        self._best: Round | None = None
         self._entities: Corpus | None = None
+        """What the label model of the last round found."""
 
     def rounds(self, resume: bool) -> Iterator[Round]:
         self._open(resume)
-        taught: tuple[Tagger, SoftLabels, SoftLabels | None] | None = None
-        for number in range(self._plan.rounds + 1):
-            finished = self._round(number, taught)
-            self._finished.append(finished)
-            self._report(finished)
-            yield finished
-            if self._settled():
-                break
-            on_dev = None if self._dev is None else finished.tagger.predict_proba(self._dev)
-            taught = finished.tagger, finished.tagger.predict_proba(self._train), on_dev
+        last: Round | None = None
+        for found in self._finished():
+            self._outcomes.append(found)
+            self._remove_weights()
+        for number in sorted({best_round(self._outcomes).number, len(self._outcomes) - 1} if self._outcomes else ()):
+            last = self._load(self._outcomes[number])
+            yield self._taken(last)
+        while last is None or not self._settled():
+            last = self._round(len(self._outcomes), last)
+            self._outcomes.append(Outcome(last.number, last.f1, last.agreement))
+            self._report(last)
+            yield self._taken(last)
             self._remove_weights()
         self._conclude()
+
+    def _finished(self) -> Iterator[Outcome]:
+        """The rounds that were finished before."""
+        number = 0
+        while (self._place(number) / _ROUND).exists():
+            found = read_json(self._place(number) / _ROUND)
+            yield Outcome(number, found["f1"], found["agreement"])
+            number += 1
+
+    def _load(self, outcome: Outcome) -> Round:
+        """A round that was finished before, from its folder and that of its teacher."""
+        place, before = self._place(outcome.number), self._place(outcome.number - 1)
+        return Round(
+            **vars(outcome),
+            label_model=LabelModel.load(place / _LABEL_MODEL),
+            teacher=Tagger.load(before / _TAGGER) if outcome.number else None,
+            tagger=Tagger.load(place / _TAGGER),
+        )
+
+    def _taken(self, finished: Round) -> Round:
+        if best_round(self._outcomes).number == finished.number:
+            self._best = finished
+        return finished
 
     def _open(self, resume: bool) -> None:
         """Start the folder, or check that it holds this very run."""
@@ -214,17 +266,16 @@ class _Run:
     def _place(self, number: int) -> Path:
         return self._folder / "rounds" / str(number)
 
-    def _round(self, number: int, taught: tuple[Tagger, SoftLabels, SoftLabels | None] | None) -> Round:
-        teacher, on_train, on_dev = taught or (None, None, None)
-        train = self._train if on_train is None else _taught(self._train, on_train)
-        dev = self._dev if self._dev is None or on_dev is None else _taught(self._dev, on_dev)
+    def _round(self, number: int, last: Round | None) -> Round:
+        teacher = None if last is None else last.tagger
+        if last is not None and self._entities is None:
+            self._keep_entities(last.predict(self._train, "label-model"))
+        train, dev = (c if c is None or teacher is None else _taught(c, teacher) for c in (self._train, self._dev))
         say(f"round {number}: label model on {len(train.sources)} sources")
         label_model = self._fit_label_model(self._place(number), train, dev)
         labelled = label_model.predict(train)
-        agreement = None
-        if self._entities is not None:
-            agreement = evaluate(self._entities, labelled, bootstrap=0).f1
-        self._entities = labelled.select_sources([]).with_entities(labelled.entities)
+        agreement = None if self._entities is None else evaluate(self._entities, labelled, bootstrap=0).f1
+        self._keep_entities(labelled)
         say(f"round {number}: tagger")
         tagger = self._fit_tagger(number, labelled, teacher)
         f1 = {}
@@ -232,7 +283,10 @@ class _Run:
             outputs = {"label-model": label_model.predict(dev), "tagger": tagger.predict(dev)}
             f1 = {name: evaluate(dev, predicted, bootstrap=0).f1 for name, predicted in outputs.items()}
         write_json(self._place(number) / _ROUND, {"number": number, "f1": f1, "agreement": agreement})
-        return Round(number, label_model, teacher, tagger, f1, agreement)
+        return Round(number, f1, agreement, label_model=label_model, teacher=teacher, tagger=tagger)
+
+    def _keep_entities(self, labelled: Corpus) -> None:
+        self._entities = labelled.select_sources([]).with_entities(labelled.entities)
 
     def _fit_label_model(self, place: Path, train: Corpus, dev: Corpus | None) -> LabelModel:
         if (place / _LABEL_MODEL).exists():
@@ -244,6 +298,7 @@ class _Run:
     def _fit_tagger(self, number: int, labelled: Corpus, teacher: Tagger | None) -> Tagger:
         place = self._place(number)
         if (place / _TAGGER).exists():
+            shutil.rmtree(place / _TRAINING, ignore_errors=True)
             return Tagger.load(place / _TAGGER)
         tagger = self._plan.tagger if number == 0 else self._refined()
         tagger = replace(tagger, seed=tagger.seed + number)
@@ -279,32 +334,37 @@ class _Run:
             say(f"round {finished.number}: {', '.join(parts)}")
 
     def _settled(self) -> bool:
-        last = self._finished[-1]
+        last = self._outcomes[-1]
+        if last.number >= self._plan.rounds:
+            return True
         if last.f1:
-            return last.number - best_round(self._finished).number >= self._plan.patience
+            return last.number - best_round(self._outcomes).number >= self._plan.patience
         return last.agreement is not None and last.agreement >= self._plan.settled
 
     def _remove_weights(self) -> None:
         """Keep the taggers of the best and the last round and their teachers; the others only fill the disk."""
-        best, last = best_round(self._finished).number, self._finished[-1].number
+        best, last = best_round(self._outcomes).number, self._outcomes[-1].number
         for number in range(last):
             if number not in (best - 1, best, last - 1, last):
                 shutil.rmtree(self._place(number) / _TAGGER, ignore_errors=True)
 
     def _conclude(self) -> None:
-        best = best_round(self._finished)
+        best = self._best
+        if best is None:
+            raise AssertionError
         best.label_model.save(self._folder / _LABEL_MODEL)
         best.tagger.save(self._folder / _TAGGER)
         if best.teacher is not None:
             best.teacher.save(self._folder / _TEACHER)
         output = max(best.f1, key=lambda name: best.f1[name]) if best.f1 else "tagger"
-        history = [{"number": r.number, "f1": r.f1, "agreement": r.agreement} for r in self._finished]
+        history = [{"number": r.number, "f1": r.f1, "agreement": r.agreement} for r in self._outcomes]
         result = {"number": best.number, "output": output, "f1": best.f1, "agreement": best.agreement}
         write_json(self._folder / _RESULT, {**result, "rounds": history})
 
 
-def _taught(corpus: Corpus, soft_labels: SoftLabels) -> Corpus:
-    """The corpus with the tagger among its sources."""
+def _taught(corpus: Corpus, teacher: Tagger) -> Corpus:
+    """The corpus with a tagger among its sources."""
+    soft_labels = teacher.predict_proba(corpus)
     types = (*soft_labels.types, *(name for name in corpus.types if name not in soft_labels.types))
     return corpus.with_types(types).with_source(TAGGER_SOURCE, soft_labels.with_types(types))
 

@@ -56,7 +56,7 @@ def main() -> None:
     warnings.simplefilter("always", TagweaveWarning)
     warnings.showwarning = _show_warning
     try:
-        app()
+        app(prog_name="tagweave")
     except TagweaveError as error:
         _paragraph("error", str(error))
         sys.exit(error.exit_code)
