@@ -58,8 +58,13 @@ def fitted(tiny: str) -> Tagger:
     return make(tiny, epochs=6).fit(sentences(60))
 
 
+GENTLE: dict[str, Any] = {"frozen_layers": 0, "empty_share": 1.0}
+"""Every layer learns, from every window."""
+
+
 def make(tiny: str, **settings: Any) -> Tagger:  # noqa: ANN401
-    return Tagger(**{"encoder": tiny, "epochs": 2, "learning_rate": 5e-3, "window": 24, "overlap": 6, **settings})
+    given = {"encoder": tiny, "epochs": 2, "learning_rate": 5e-3, "window": 24, "overlap": 6}
+    return Tagger(**{**given, **GENTLE, **settings})
 
 
 def spans(corpus: Corpus) -> list[list[tuple[int, int, str]]]:

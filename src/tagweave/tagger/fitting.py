@@ -28,7 +28,7 @@ from tagweave.windows import batches
 _BYTES_PER_PARAMETER = 32
 """Space for the best and the last state while one replaces another: 2 x (1 + 3) float32 numbers a parameter."""
 _NARROW = 384
-_RATE_NARROW, _RATE_WIDE = 3e-4, 5e-5
+_RATE_NARROW, _RATE_WIDE = 4e-4, 1.5e-4
 
 
 class Fitting:
@@ -197,8 +197,9 @@ class Fitting:
         self._tagger.history_ = notes["history"]
 
 
-def _freeze(model: Any, layers: int) -> None:  # noqa: ANN401
-    """Lets no gradient into the embeddings and the lowest layers."""
+def _freeze(model: Any, layers: int | None) -> None:  # noqa: ANN401
+    """Lets no gradient into the embeddings and the lowest layers; None takes half of the layers."""
+    layers = model.config.num_hidden_layers // 2 if layers is None else layers
     if not layers:
         return
     body = model.base_model

@@ -65,10 +65,10 @@ class Tagger:
 
     encoder: str = DEFAULT
     """Name of the encoder, see `tagweave.encoder.locate`."""
-    epochs: int = 5
+    epochs: int = 3
     """Passes over the corpus; with a dev set the best of them is kept."""
     learning_rate: float | None = None
-    """Highest learning rate; None takes 3e-4 for encoders up to 384 wide and 5e-5 for wider ones."""
+    """Highest learning rate; None takes 4e-4 for encoders up to 384 wide and 1.5e-4 for wider ones."""
     warmup: float = 0.1
     """Share of the training in which the rate rises, before it falls to zero."""
     batch_windows: int = 16
@@ -81,9 +81,10 @@ class Tagger:
     """Most sub-word pieces in a window; the encoder's own limit where that is lower."""
     overlap: int = 32
     """Pieces that neighbouring windows of a long document share."""
-    frozen_layers: int = 0
-    """How many of the encoder's lowest layers stay as they are (with the input embeddings); it saves time."""
-    empty_share: float = 1.0
+    frozen_layers: int | None = None
+    """How many of the encoder's lowest layers stay as they are (with the input embeddings): it saves time, and noisy
+    labels spoil less. None takes half of them."""
+    empty_share: float = 0.4
     """Share of the windows without an entity that an epoch reads, drawn anew each time; under 1 it saves time and helps
     where sources miss many entities."""
     dropout: float | None = None
