@@ -54,16 +54,14 @@ def test_likelihood_is_the_sum_over_all_label_sequences() -> None:
     corpus = simulated(60)
     model = HMM(state_space="io", silence="never", iterations=3, tolerance=0).fit(corpus)
     short = corpus.subset([number for number in range(60) if np.diff(corpus.offsets)[number] <= 6][:5])
-    assert model.start_ is not None
-    assert model.transitions_ is not None
-    assert model.emissions_ is not None
+    start, transitions, emissions = model.learned().arrays()
     observations = observe(short, "io", "never")
-    evidence = np.exp(observations.log_evidence(model.emissions_))
+    evidence = np.exp(observations.log_evidence(emissions))
     marginals = np.zeros_like(evidence)
     for first, last in zip(short.offsets[:-1], short.offsets[1:], strict=True):
         for path in product(range(3), repeat=int(last - first)):
-            weight = model.start_[path[0]] * np.prod([evidence[first + t, z] for t, z in enumerate(path)])
-            weight *= np.prod([model.transitions_[a, b] for a, b in zip(path, path[1:], strict=False)])
+            weight = start[path[0]] * np.prod([evidence[first + t, z] for t, z in enumerate(path)])
+            weight *= np.prod([transitions[a, b] for a, b in zip(path, path[1:], strict=False)])
             for t, label in enumerate(path):
                 marginals[first + t, label] += weight
     marginals /= marginals.sum(axis=1, keepdims=True)
@@ -73,8 +71,7 @@ def test_likelihood_is_the_sum_over_all_label_sequences() -> None:
 def test_it_learns_whom_to_believe() -> None:
     corpus = simulated()
     model = HMM(state_space="io", silence="never", strength=0.02, iterations=100).fit(corpus)
-    assert model.emissions_ is not None
-    reliable, confused, narrow = model.emissions_
+    reliable, confused, narrow = model.learned().emissions
     assert reliable[1, 1] > confused[1, 1] + 0.15
     assert narrow[1, 1] < 0.01
     predicted, gold = set(labels_of(model.predict(corpus))), set(labels_of(corpus))

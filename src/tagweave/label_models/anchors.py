@@ -49,9 +49,7 @@ def anchor_labels(corpus: Corpus, state_space: StateSpace) -> NDArray[np.int16]:
     """Label numbers that a vote on spans gives, of shape [tokens]."""
     from tagweave.label_models.span_vote import SpanVote
 
-    entities = SpanVote().fit(corpus).predict(corpus).entities
-    if entities is None:
-        raise AssertionError
+    entities = SpanVote().fit(corpus).predict_proba(corpus).annotations()
     return entities.labels(corpus.offsets, LabelSet(corpus.types, state_space))
 
 

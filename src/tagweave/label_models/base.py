@@ -110,7 +110,7 @@ class LabelModel(ABC):
 
     def _fitted(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         if self.types_ is None or self.sources_ is None:
-            raise NotFittedError(f"this {self.name} model has not been fitted: call fit(corpus) or load(folder) first")
+            raise not_fitted(self.name)
         return self.types_, self.sources_
 
     def _known(self, corpus: Corpus) -> Corpus:
@@ -162,6 +162,11 @@ class LabelModel(ABC):
         model.history_ = config["history"]
         model._restore(parameters)
         return model
+
+
+def not_fitted(name: str) -> NotFittedError:
+    """The error of a label model that is asked too early."""
+    return NotFittedError(f"this {name} model has not been fitted: call fit(corpus) or load(folder) first")
 
 
 def _warn_of_types_without_votes(corpus: Corpus) -> None:

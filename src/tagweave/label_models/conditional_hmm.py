@@ -13,7 +13,7 @@ from tagweave.embeddings import embed
 from tagweave.encoder import DEFAULT, require_bert
 from tagweave.evaluation import evaluate
 from tagweave.label_models.anchors import Counts, anchor_labels
-from tagweave.label_models.base import LabelModel
+from tagweave.label_models.base import LabelModel, not_fitted
 from tagweave.label_models.crossings import without_crossings
 from tagweave.label_models.hmm import HMM
 from tagweave.label_models.inference import Decoder, Potentials, infer
@@ -181,9 +181,8 @@ class ConditionalModel(LabelModel):
 
     def learned(self) -> Counts:
         """Start, transitions and emissions where the embedding says nothing; rows sum to one."""
-        self._fitted()
         if self.statistics_ is None:
-            raise AssertionError
+            raise not_fitted(self.name)
         return self.statistics_
 
     def _network(self) -> "ConditionalNetwork":
@@ -194,9 +193,8 @@ class ConditionalModel(LabelModel):
     def _infer(self, corpus: Corpus, features: NDArray[Any] | None) -> tuple[SoftLabels, Annotations]:
         import torch
 
-        if features is None:
-            raise AssertionError
-        data, network = _Data(self, corpus, features), self._network()
+        rows = self._features(corpus) if features is None else features
+        data, network = _Data(self, corpus, rows), self._network()
         parts = []
         with torch.no_grad():
             for documents in data.in_order():
@@ -209,10 +207,8 @@ class ConditionalModel(LabelModel):
         """Statistics of the anchor, scale of the embeddings, weights of the network."""
         weights = {f"network.{name}": p.detach().numpy() for name, p in self._network().named_parameters()}
         weights.update(missed=self._network().missed.numpy(), trust=self._network().trust.numpy())
-        if self.scale_ is None:
-            raise AssertionError
-        names = ("start", "transitions", "emissions")
-        return {**dict(zip(names, self.learned().arrays(), strict=True)), "scale": self.scale_, **weights}
+        weights["scale"] = np.asarray(self.scale_)
+        return {**dict(zip(("start", "transitions", "emissions"), self.learned().arrays(), strict=True)), **weights}
 
     def _restore(self, parameters: Mapping[str, NDArray[Any]]) -> None:
         import torch

@@ -11,7 +11,7 @@ from tagweave import chain
 from tagweave.annotations import Annotations
 from tagweave.corpus import Corpus
 from tagweave.label_models.anchors import Counts, anchor
-from tagweave.label_models.base import LabelModel
+from tagweave.label_models.base import LabelModel, not_fitted
 from tagweave.label_models.crossings import without_crossings
 from tagweave.label_models.inference import Decoder, Potentials, infer
 from tagweave.label_models.tables import confusion_tables, transition_table
@@ -62,9 +62,7 @@ class HMM(LabelModel):
     smoothing: float = 1.0
     decoding: Decoder = "viterbi"
     probabilities: Probabilities = "posteriors"
-    start_: NDArray[np.float64] | None = field(default=None, init=False, repr=False)
-    transitions_: NDArray[np.float64] | None = field(default=None, init=False, repr=False)
-    emissions_: NDArray[np.float64] | None = field(default=None, init=False, repr=False)
+    statistics_: Counts | None = field(default=None, init=False, repr=False)
 
     def _fit(self, corpus: Corpus, dev: Corpus | None) -> None:
         corpus = without_crossings(corpus)
@@ -101,15 +99,16 @@ class HMM(LabelModel):
         before, now = (record["objective"] for record in self.history_[-2:])
         return now - before < self.tolerance * abs(before)
 
-    def _take(self, parameters: Counts, fixed: Mapping[int, NDArray[np.float64]]) -> None:
-        self.start_, self.transitions_, self.emissions_ = parameters.arrays()
+    def _take(self, learned: Counts, fixed: Mapping[int, NDArray[np.float64]]) -> None:
         for source, emissions in fixed.items():
-            self.emissions_[source] = emissions
+            learned.emissions[source] = emissions
+        self.statistics_ = learned
 
     def learned(self) -> Counts:
         """Start, transitions and emissions; rows sum to one."""
-        self._fitted()
-        return Counts(self.start_, self.transitions_, self.emissions_)
+        if self.statistics_ is None:
+            raise not_fitted(self.name)
+        return self.statistics_
 
     def _infer(self, corpus: Corpus, features: NDArray[Any] | None) -> tuple[SoftLabels, Annotations]:
         observations = observe(without_crossings(corpus), self.state_space, self.silence, self.probabilities)

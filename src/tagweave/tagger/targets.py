@@ -41,26 +41,14 @@ def targets(corpus: Corpus, label_smoothing: float = 0.0) -> tuple[NDArray[np.fl
         rows = corpus.soft_labels.with_types(corpus.types).probabilities
         known = np.ones(len(rows), bool)
     elif corpus.entities is not None:
-        rows = SoftLabels.from_labels(_labels(corpus), corpus.offsets, corpus.types).probabilities
+        labels = corpus.entities.without_overlaps().labels(corpus.offsets, LabelSet(corpus.types))
+        rows = SoftLabels.from_labels(labels, corpus.offsets, corpus.types).probabilities
         known = np.repeat(corpus.entities.ran, np.diff(corpus.offsets))
     else:
         raise DataError("the corpus has neither soft labels nor entities: apply a label model to it first")
     if label_smoothing:
         rows = (1 - label_smoothing) * rows + np.float32(label_smoothing / rows.shape[1])
     return rows, known
-
-
-def _labels(corpus: Corpus) -> NDArray[np.int16]:
-    """BIO label numbers of the entities, of shape [tokens]; of overlapping ones the longest counts."""
-    labels = np.zeros(len(corpus.tokens), np.int16)
-    if corpus.entities is not None:
-        entities, label_set = corpus.entities.without_overlaps(), LabelSet(corpus.types, "bio")
-        first = corpus.offsets[entities.documents] + entities.starts
-        lengths = (entities.ends - entities.starts).astype(np.int64)
-        inside = np.repeat(first - (np.cumsum(lengths) - lengths), lengths) + np.arange(lengths.sum())
-        labels[inside] = np.repeat(label_set.inside[entities.type_ids], lengths)
-        labels[first] = label_set.first[entities.type_ids]
-    return labels
 
 
 def soft_cross_entropy(
