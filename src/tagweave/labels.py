@@ -85,14 +85,16 @@ class LabelSet:
     def legal_moves(self) -> NDArray[np.bool_]:
         """Which label may follow which, of shape [labels, labels] (from, to): no I-X but after B-X or I-X."""
         same_type = self.type_ids[:, None] == self.type_ids[None, :]
-        return same_type | self.legal_starts[None, :]
+        legal: NDArray[np.bool_] = same_type | self.legal_starts[None, :]
+        return legal
 
     @cached_property
     def legal_starts(self) -> NDArray[np.bool_]:
         """Which labels may open a sentence, of shape [labels]: all but the I labels."""
         if self.state_space == "io":
             return np.ones(len(self), bool)
-        return self.begins | (self.type_ids == 0)
+        legal: NDArray[np.bool_] = self.begins | (self.type_ids == 0)
+        return legal
 
 
 def decode(

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagweave.labels import LabelSet
-from tagweave.report import Table
+from tagweave.report import Cell, Table
 
 
 def confusion_tables(sources: tuple[str, ...], emissions: NDArray[np.floating], labels: LabelSet) -> list[Table]:
@@ -34,7 +34,7 @@ def transition_table(start: NDArray[np.floating], transitions: NDArray[np.floati
 def _matrix(
     title: str, matrix: NDArray[np.floating], columns: tuple[str, ...], rows: tuple[str, ...] | None = None
 ) -> Table:
-    cells = tuple(
+    cells: list[tuple[Cell, ...]] = [
         (name, *(100 * float(value) for value in row)) for name, row in zip(rows or columns, matrix, strict=True)
-    )
-    return Table(title, ("", *columns), cells)
+    ]
+    return Table(title, ("", *columns), tuple(cells))

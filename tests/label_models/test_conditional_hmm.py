@@ -1,0 +1,196 @@
+from collections.abc import Iterator
+from itertools import pairwise, product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import tiny_encoder
+from tagweave.annotations import Span
+from tagweave.chain import log_partition
+from tagweave.corpus import Corpus, Document
+from tagweave.label_models import HMM, ConditionalHMM, ConditionalIID
+from tagweave.label_models.anchors import Counts
+from tagweave.label_models.conditional_network import Batch, ConditionalNetwork, Shape
+from tagweave.labels import LabelSet
+from tagweave.soft_labels import SoftLabels
+
+NAMES = "Ada Bo Cy Dee Eve Flo Gil Hal Ida Jo".split()
+OTHERS = "the old cat saw a red house near some trees while it was raining on us".split()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def encoder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TAGWEAVE_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield tiny_encoder.build(tmp_path_factory.mktemp("tiny"), [*NAMES, *OTHERS])
+
+
+def sentences(count: int, known: int, seed: int = 0) -> Corpus:
+    """Sentences with names of which a source knows the first `known`, and another only the first one."""
+    chance = np.random.default_rng(seed)
+    made = []
+    for number in range(count):
+        tokens = [str(chance.choice(OTHERS)) for _ in range(8)]
+        place, name = int(chance.integers(0, 8)), int(chance.integers(0, len(NAMES)))
+        tokens[place] = NAMES[name]
+        gold = [Span(place, place + 1, "PER")]
+        sources = {"list": gold if name < known else [], "rule": gold if name == 0 else []}
+        made.append(Document(f"d{number}", tokens, entities=gold, sources=sources))
+    return Corpus.from_documents(made, ["PER"])
+
+
+def make(encoder: str, kind: type = ConditionalHMM, **settings: Any) -> Any:  # noqa: ANN401
+    return kind(**{"encoder": encoder, "layers": (0,), "context": 0, "learning_rate": 0.02, "pull": 1e-3, **settings})
+
+
+def recall(predicted: Corpus, gold: Corpus) -> float:
+    pairs = zip(predicted, gold, strict=True)
+    return float(np.mean([[s[:3] for s in a.entities or ()] == [s[:3] for s in b.entities or ()] for a, b in pairs]))
+
+
+def statistics(labels: LabelSet, sources: int, chance: np.random.Generator) -> Counts:
+    size = len(labels)
+    moves = chance.random((size, size)) * labels.legal_moves
+    start = chance.random(size) * labels.legal_starts
+    return Counts(start, moves, chance.random((sources, size, size))).normalised()
+
+
+def network(labels: LabelSet, **changes: Any) -> tuple[ConditionalNetwork, Counts]:  # noqa: ANN401
+    given = {
+        "width": 3,
+        "context": 1,
+        "chained": True,
+        "by_move": True,
+        "token_emissions": False,
+        "missed": 0.2,
+        "edge": 0.1,
+    }
+    counted = statistics(labels, 2, np.random.default_rng(0))
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        made = ConditionalNetwork(Shape(**{**given, **changes}), labels, counted)
+        for parameter in made.parameters():
+            torch.nn.init.normal_(parameter, std=0.3)
+    return made.double(), counted
+
+
+def batch(labels: LabelSet) -> Batch:
+    chance = np.random.default_rng(1)
+    said = np.eye(len(labels))[chance.integers(0, len(labels), (5, 2))]
+    return Batch(
+        torch.from_numpy(chance.normal(size=(5, 3))),
+        np.array([0, 3, 3, 5]),
+        torch.from_numpy(np.log(chance.random((5, len(labels))))),
+        torch.from_numpy(said),
+        torch.tensor([True, False, True, True, False]),
+    )
+
+
+@pytest.mark.parametrize("state_space", ["io", "bio"])
+def test_potentials_are_distributions_without_silence(state_space: Any) -> None:  # noqa: ANN401
+    labels = LabelSet(("A", "B"), state_space)
+    made, _ = network(labels, missed=None)
+    start, moves, _ = made(batch(labels))
+    np.testing.assert_allclose(moves.exp().sum(dim=2).detach(), 1, atol=1e-6)
+    assert (moves.exp().detach().numpy()[:, ~labels.legal_moves] == 0).all()
+    np.testing.assert_allclose(start[0].detach(), moves[0, 0].detach())
+    assert not start[1].any(), "an empty document has no start"
+
+
+def test_before_it_learns_it_is_the_anchor() -> None:
+    labels = LabelSet(("A",))
+    made, counted = network(labels, missed=None)
+    for parameter in made.parameters():
+        torch.nn.init.zeros_(parameter)
+    np.testing.assert_allclose(made(batch(labels)).transitions[2].exp().detach(), counted.transitions, atol=1e-6)
+
+
+def test_silence_costs_once_for_each_entity_and_at_its_edges() -> None:
+    labels = LabelSet(("A",))
+    quiet, _ = network(labels, missed=None)
+    priced, _ = network(labels)
+    given = batch(labels)
+    extra = (priced(given).transitions - quiet(given).transitions).exp().nan_to_num(1).detach().numpy()
+    outside, begin, inside = 0, 1, 2
+    np.testing.assert_allclose(extra[0, outside], [1, 0.2, 1], atol=1e-6)
+    np.testing.assert_allclose(extra[1, begin], [1, 1, 0.1], atol=1e-6)
+    np.testing.assert_allclose(extra[2, inside], [1, 0.2, 0.1], atol=1e-6)
+    np.testing.assert_allclose(extra[4, begin], [1, 1, 0.1], atol=1e-6)
+    assert extra[3, outside, inside] == 1, "an illegal move stays illegal at any price"
+
+
+def test_neighbours_are_those_of_the_same_document() -> None:
+    labels = LabelSet(("A",))
+    made, _ = network(labels)
+    given = batch(labels)
+    before = made(given).transitions
+    changed = given._replace(embeddings=given.embeddings.clone())
+    changed.embeddings[3] += 1
+    differs = (made(changed).transitions != before).any(dim=2).any(dim=1)
+    assert differs.tolist() == [False, False, False, True, True]
+
+
+@pytest.mark.parametrize("token_emissions", [False, True])
+def test_the_likelihood_is_the_sum_over_all_label_sequences(token_emissions: bool) -> None:
+    labels = LabelSet(("A",))
+    made, _ = network(labels, token_emissions=token_emissions)
+    potentials = [p.detach().numpy() for p in made(batch(labels))]
+    found = log_partition(*potentials, [0, 3, 3, 5])
+    for sentence, (first, last) in enumerate([(0, 3), (3, 3), (3, 5)]):
+        total = 0.0
+        for path in product(range(3), repeat=last - first):
+            score = sum(potentials[2][first + t, z] for t, z in enumerate(path))
+            score += sum(potentials[1][first + t + 1, a, b] for t, (a, b) in enumerate(pairwise(path)))
+            total += np.exp(score + (potentials[0][sentence, path[0]] if path else 0))
+        np.testing.assert_allclose(np.exp(found[sentence]), total, rtol=1e-9)
+
+
+@pytest.mark.parametrize("kind", [ConditionalHMM, ConditionalIID])
+def test_it_finds_what_all_sources_miss(encoder: str, kind: type) -> None:
+    train, test = sentences(400, known=7), sentences(100, known=0, seed=1)
+    model = make(encoder, kind, epochs=10, batch_tokens=200).fit(train)
+    assert recall(HMM().fit(train).predict(test), test) < 0.2
+    assert recall(model.predict(test), test) > 0.5
+
+
+def test_the_loss_falls_and_dev_chooses(encoder: str) -> None:
+    train, dev = sentences(200, known=7), sentences(60, known=2, seed=2)
+    model = make(encoder, epochs=6).fit(train, dev)
+    losses = [record["loss"] for record in model.history_ if "loss" in record]
+    assert losses[-1] < losses[0]
+    scores = [record["f1"] for record in model.history_]
+    assert scores[-1] == max(scores)
+    assert model.history_[-1]["missed"] == pytest.approx(float(model.parameters()["missed"]))
+
+
+def test_it_stops_when_dev_gains_nothing(encoder: str) -> None:
+    train, dev = sentences(40, known=10), sentences(20, known=10, seed=2)
+    model = make(encoder, epochs=30, patience=2, learning_rate=1e-6).fit(train, dev)
+    assert sum("loss" in record for record in model.history_) <= 4
+
+
+@pytest.mark.parametrize("sharpening", [0.0, 1.0])
+def test_settings_near_the_paper_run(encoder: str, sharpening: float, tmp_path: Path) -> None:
+    train = sentences(60, known=7)
+    paper = {"layers": (-1,), "by_move": True, "emissions": "token", "missed": None, "observation_smoothing": 0.01}
+    model = make(encoder, epochs=3, sharpening=sharpening, **paper).fit(train)
+    soft = model.predict_proba(train)
+    soft.check(train.id_list)
+    model.save(tmp_path / "model")
+    loaded = ConditionalHMM.load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.predict_proba(train).probabilities, soft.probabilities)
+
+
+def test_a_tagger_among_the_sources_is_heard_where_others_are_silent(encoder: str) -> None:
+    train = sentences(200, known=4)
+    assert train.entities is not None
+    labels = train.entities.labels(train.offsets, LabelSet(("PER",)))
+    sure = np.full((len(labels), 3), 0.01, np.float32)
+    sure[np.arange(len(labels)), labels] = 0.98
+    taught = train.with_source("tagger", SoftLabels(("PER",), train.offsets, sure))
+    alone = make(encoder, epochs=1).fit(train).predict(train)
+    together = make(encoder, epochs=1, trust=1.0).fit(taught).predict(taught)
+    assert recall(together, train) > recall(alone, train) + 0.3
