@@ -270,7 +270,9 @@ class _Run:
         teacher = None if last is None else last.tagger
         if last is not None and self._entities is None:
             self._keep_entities(last.predict(self._train, "label-model"))
-        train, dev = (c if c is None or teacher is None else _taught(c, teacher) for c in (self._train, self._dev))
+        train, dev = self._train, self._dev
+        if teacher is not None:
+            train, dev = _taught(train, teacher), None if dev is None else _taught(dev, teacher)
         say(f"round {number}: label model on {len(train.sources)} sources")
         label_model = self._fit_label_model(self._place(number), train, dev)
         labelled = label_model.predict(train)

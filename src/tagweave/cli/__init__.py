@@ -71,7 +71,7 @@ def main() -> None:
         sys.exit(130)
 
 
-def _show_warning(message: Warning | str, category: type[Warning], *_: object) -> None:
+def _show_warning(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
     if issubclass(category, TagweaveWarning):
         _paragraph("warning", str(message))
 

@@ -47,13 +47,13 @@ def votes(item: Check, path: Path | None = None, **changes: Any) -> Corpus:  # n
 
 
 def made_model(item: Check, name: str, settings: dict[str, Any]) -> LabelModel:
-    """A label model; one that has an encoder gets a tiny one, and few epochs."""
+    """A label model; one that has an encoder gets a tiny one and few epochs, unless the check wants its own."""
     known = {f.name for f in fields(LABEL_MODELS[name])}
-    small: dict[str, Any] = {"epochs": EPOCHS} if "epochs" in known else {}
-    if "encoder" in known:
+    small: dict[str, Any] = {}
+    if "encoder" in known and not item.expected.get("own_encoder"):
         folder = item.scratch / "encoder"
-        small["encoder"] = str(folder) if folder.exists() else tiny_encoder.build(folder, ["Brina", "Kelmot", "left"])
-        small["layers"] = (1, 2)
+        encoder = str(folder) if folder.exists() else tiny_encoder.build(folder, ["Brina", "Kelmot", "left"])
+        small = {"epochs": EPOCHS, "encoder": encoder, "layers": (1, 2)}
     return create_label_model(name, {**small, **settings})
 
 
