@@ -4,8 +4,8 @@ Votes are packed small integers. A vote is a *pattern*: a distribution over labe
 themselves (one-hot), then follow the ones that a coarse type spreads over its members. `ABSTAIN` is no vote at all.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 import numba
@@ -82,6 +82,17 @@ class Observations:
         table = np.vstack([self.patterns, np.zeros(len(self.labels))])
         rows: NDArray[np.float64] = table[self.votes[:, np.searchsorted(self.hard, index)]]
         return rows
+
+    def batches(self, tokens: int = 1_000_000) -> Iterator["Observations"]:
+        """Views of consecutive documents, of at most `tokens` tokens each or one longer document."""
+        first = 0
+        while first < len(self.offsets) - 1:
+            last = int(np.searchsorted(self.offsets, self.offsets[first] + tokens, side="right")) - 1
+            last = max(last, first + 1)
+            rows = slice(int(self.offsets[first]), int(self.offsets[last]))
+            offsets = self.offsets[first : last + 1] - self.offsets[first]
+            yield replace(self, offsets=offsets, votes=self.votes[rows], soft=self.soft[rows])
+            first = last
 
     def log_evidence(self, emissions: NDArray[np.float64]) -> NDArray[np.float64]:
         r"""Log-probability of the votes under each label: \(\log \varphi_i = \sum_k \log \sum_j \Phi_{kij} x_{kj}\).
@@ -245,24 +256,38 @@ def _settle_silence(
     """Turn the silence of sources into votes for O where `silence` says so, in place."""
     if silence == "always":
         return
-    lengths = np.diff(corpus.offsets)
-    document = np.repeat(np.arange(len(corpus)), lengths)
-    scope = {"sentence": document, "document": corpus.group_numbers[document]}.get(silence, np.arange(len(document)))
-    count = int(scope.max(initial=-1)) + 1
-    speaks = np.concatenate([votes > 0, soft[:, :, 0] < 0.5], axis=1)
-    speaks[:, votes.shape[1] :] &= soft.sum(axis=2) > 0
-    anyone = np.bincount(scope, weights=speaks.any(axis=1), minlength=count) > 0
-    for column in range(speaks.shape[1]):
+    document = np.repeat(np.arange(len(corpus), dtype=np.int32), np.diff(corpus.offsets))
+    scope = {"sentence": document, "document": corpus.group_numbers[document]}.get(silence)
+    anyone = np.zeros(len(votes), bool)
+    for speaks in _speakers(votes, soft):
+        anyone |= speaks
+    for column, speaks in enumerate(_speakers(votes, soft)):
         is_hard = column < votes.shape[1]
-        said = soft[:, column - votes.shape[1]].sum(axis=1) > 0 if not is_hard else votes[:, column] != ABSTAIN
+        said = votes[:, column] != ABSTAIN if is_hard else soft[:, column - votes.shape[1]].any(axis=1)
         for_outside = ~said & ran[document, column]
-        if silence != "never":
-            own = np.bincount(scope, weights=speaks[:, column], minlength=count) > 0
-            for_outside &= (own | ~anyone)[scope]
+        if silence == "token":
+            for_outside &= ~anyone
+        elif scope is not None:
+            for_outside &= _anywhere(speaks, scope) | ~_anywhere(anyone, scope)
         if is_hard:
             votes[for_outside, column] = 0
         else:
             soft[for_outside, column - votes.shape[1], 0] = 1
+
+
+def _speakers(votes: NDArray[np.int8], soft: NDArray[np.float32]) -> Iterator[NDArray[np.bool_]]:
+    """For each source, where it votes for an entity, of shape [tokens]."""
+    for column in range(votes.shape[1]):
+        yield votes[:, column] > 0
+    for column in range(soft.shape[1]):
+        yield soft[:, column, 1:].sum(axis=1) > 0.5
+
+
+def _anywhere(mask: NDArray[np.bool_], scope: NDArray[np.integer]) -> NDArray[np.bool_]:
+    """For each token, whether the mask holds somewhere in the token's scope."""
+    found = np.zeros(int(scope.max(initial=-1)) + 1, bool)
+    found[scope[mask]] = True
+    return found[scope]
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]

@@ -68,7 +68,12 @@ def count(labels: NDArray[np.int16], observations: Observations) -> Counts:
     moves = np.zeros((size, size))
     np.add.at(moves, (labels[places - 1], labels[places]), 1)
     start = np.bincount(labels[first], minlength=size).astype(np.float64)
-    return Counts(start, moves, observations.counts(np.eye(size)[labels]))
+    emissions, done = np.zeros((len(observations.sources), size, size)), 0
+    for part in observations.batches():
+        rows = slice(done, done + int(part.offsets[-1]))
+        emissions += part.counts(np.eye(size)[labels[rows]])
+        done = rows.stop
+    return Counts(start, moves, emissions)
 
 
 def anchor(corpus: Corpus, state_space: StateSpace, strength: float, smoothing: float) -> Counts:

@@ -88,17 +88,16 @@ class LabelModel(ABC):
 
     def _infer_in_batches(self, corpus: Corpus) -> tuple[SoftLabels, Annotations]:
         known = self._known(corpus)
-        features, parts = self._features(known), []
-        done = 0
+        features, done = self._features(known), 0
+        probabilities = np.empty((int(known.offsets[-1]), 1 + 2 * len(known.types)), np.float32)
+        entities = [Annotations.from_lists([], known.vocabulary)]
         for batch in (known if self.uses_gold else known.with_entities(None)).batches(_BATCH_TOKENS):
             rows = slice(done, done + int(batch.offsets[-1]))
-            parts.append(self._infer(batch, None if features is None else features[rows]))
+            soft_labels, found = self._infer(batch, None if features is None else features[rows])
+            probabilities[rows] = soft_labels.probabilities
+            entities.append(found)
             done = rows.stop
-        if not parts:
-            parts = [(SoftLabels(known.types, known.offsets, np.zeros((0, 1 + 2 * len(known.types)), np.float32)),
-                      Annotations.from_lists([], known.vocabulary))]  # fmt: skip
-        probabilities = np.concatenate([soft.probabilities for soft, _ in parts])
-        return SoftLabels(known.types, known.offsets, probabilities), Annotations.concatenate([a for _, a in parts])
+        return SoftLabels(known.types, known.offsets, probabilities), Annotations.concatenate(entities)
 
     def _features(self, corpus: Corpus) -> NDArray[Any] | None:
         """One row a token for models that look at the words, else None."""

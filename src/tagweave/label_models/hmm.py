@@ -16,7 +16,7 @@ from tagweave.label_models.crossings import without_crossings
 from tagweave.label_models.inference import Decoder, Potentials, infer
 from tagweave.label_models.tables import confusion_tables, transition_table
 from tagweave.labels import StateSpace
-from tagweave.observations import Probabilities, observe
+from tagweave.observations import Observations, Probabilities, observe
 from tagweave.progress import track
 from tagweave.report import Table
 from tagweave.soft_labels import SoftLabels
@@ -71,25 +71,35 @@ class HMM(LabelModel):
         fixed = observations.likelihoods()
         self._take(priors.normalised(), fixed)
         for iteration in track(range(self.iterations), "EM", self.iterations):
-            with np.errstate(divide="ignore"):
-                logs = [np.log(array) for array in self.learned().arrays()]
-            evidence = observations.log_evidence(self.learned().emissions)
-            posterior = chain.forward_backward(logs[0], logs[1], evidence, corpus.offsets, pairs="sum")
-            log_likelihood = float(posterior.log_partition.sum())
-            logs[2] = np.delete(logs[2], list(fixed), axis=0)
-            pairs = zip(
-                (priors.start, priors.transitions, np.delete(priors.emissions, list(fixed), axis=0)), logs, strict=True
-            )
-            log_prior = sum(float((counts[counts > 0] * log[counts > 0]).sum()) for counts, log in pairs)
-            self.history_.append(
-                {"iteration": iteration, "log_likelihood": log_likelihood, "objective": log_likelihood + log_prior}
-            )
+            expected, log_likelihood = self._expect(observations)
+            self._record(iteration, log_likelihood, priors, list(fixed))
             if self.converged:
                 break
-            first = corpus.offsets[:-1][np.diff(corpus.offsets) > 0]
-            start = posterior.marginals[first].sum(axis=0)
-            expected = Counts(start, posterior.pair_marginals, observations.counts(posterior.marginals))
             self._take((priors + expected).normalised(), fixed)
+
+    def _expect(self, observations: Observations) -> tuple[Counts, float]:
+        """The E-step: expected numbers of events, and the log-likelihood."""
+        learned = self.learned()
+        with np.errstate(divide="ignore"):
+            start, transitions = np.log(learned.start), np.log(learned.transitions)
+        expected, log_likelihood = Counts(*(np.zeros_like(array) for array in learned.arrays())), 0.0
+        for part in observations.batches():
+            evidence = part.log_evidence(learned.emissions)
+            posterior = chain.forward_backward(start, transitions, evidence, part.offsets, pairs="sum")
+            first = part.offsets[:-1][np.diff(part.offsets) > 0]
+            moves = np.asarray(posterior.pair_marginals)
+            expected += Counts(posterior.marginals[first].sum(axis=0), moves, part.counts(posterior.marginals))
+            log_likelihood += float(posterior.log_partition.sum())
+        return expected, log_likelihood
+
+    def _record(self, iteration: int, log_likelihood: float, priors: Counts, fixed: list[int]) -> None:
+        """Note the log-likelihood, and the objective: the same with the log of the priors."""
+        objective = log_likelihood
+        for counts, learned in zip(priors.arrays(), self.learned().arrays(), strict=True):
+            if counts.ndim == 3:
+                counts, learned = np.delete(counts, fixed, axis=0), np.delete(learned, fixed, axis=0)
+            objective += float((counts[counts > 0] * np.log(learned[counts > 0])).sum())
+        self.history_.append({"iteration": iteration, "log_likelihood": log_likelihood, "objective": objective})
 
     @property
     def converged(self) -> bool:
