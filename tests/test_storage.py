@@ -9,7 +9,9 @@ from tagweave.storage import CONFIG, MANIFEST, PARAMETERS, load_folder, new_fold
 
 
 def save(folder: Path) -> None:
-    save_folder(folder, "thing", {"rate": np.float64(0.5), "names": ("a", "ü")}, {"weights": np.arange(6.0).reshape(2, 3)})
+    save_folder(
+        folder, "thing", {"rate": np.float64(0.5), "names": ("a", "ü")}, {"weights": np.arange(6.0).reshape(2, 3)}
+    )
 
 
 def test_round_trip(tmp_path: Path) -> None:
