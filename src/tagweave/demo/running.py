@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import get_args
 
-from tagweave.alternate import AlternateTraining, Round, best_round
+from tagweave.alternate import AlternateTraining, Output, Round, best_round
 from tagweave.annotations import Span
 from tagweave.corpus import Corpus, Document
 from tagweave.demo.corpus import read_demo
@@ -51,9 +52,18 @@ def demo_training(seed: int = 0) -> AlternateTraining:
     """The settings of the demo, chosen on its dev sentences: short, because the corpus is small."""
     return AlternateTraining(
         label_model=ConditionalHMM(epochs=15, learning_rate=3e-3, seed=seed),
-        tagger=Tagger(epochs=5, learning_rate=4e-4, batch_windows=8, frozen_layers=1, outside_weight=0.5, seed=seed),
+        tagger=Tagger(
+            epochs=5,
+            learning_rate=4e-4,
+            batch_windows=8,
+            frozen_layers=1,
+            empty_share=1.0,
+            outside_weight=0.5,
+            seed=seed,
+        ),
         rounds=2,
         refine_epochs=2,
+        refine_learning_rate=1e-4,
     )
 
 
@@ -92,7 +102,7 @@ def _votes(train: Corpus, dev: Corpus, test: Corpus) -> Iterator[tuple[Cell, ...
 
 
 def _round_rows(finished: Round, dev: Corpus, test: Corpus) -> Iterator[tuple[Cell, ...]]:
-    for title, output in zip(_names(finished), ("label-model", "tagger"), strict=True):
+    for title, output in zip(_names(finished), get_args(Output), strict=True):
         yield _row(title, *(_score(corpus, finished.predict(corpus, output)) for corpus in (dev, test)))
 
 
