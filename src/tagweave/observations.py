@@ -130,7 +130,7 @@ class Observations:
             found[int(position)] = np.diag(frequencies.min() / frequencies)
         return found
 
-    def counts(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    def counts(self, weights: NDArray[np.floating]) -> NDArray[np.float64]:
         """Expected number of times that a source said `j` where the label was `i`.
 
         Args:
@@ -257,7 +257,8 @@ def _settle_silence(
     if silence == "always":
         return
     document = np.repeat(np.arange(len(corpus), dtype=np.int32), np.diff(corpus.offsets))
-    scope = {"sentence": document, "document": corpus.group_numbers[document]}.get(silence)
+    scopes = {"sentence": document, "document": corpus.group_numbers[document].astype(np.int32)}
+    scope = scopes.get(silence)
     anyone = np.zeros(len(votes), bool)
     for speaks in _speakers(votes, soft):
         anyone |= speaks
@@ -287,7 +288,8 @@ def _anywhere(mask: NDArray[np.bool_], scope: NDArray[np.integer]) -> NDArray[np
     """For each token, whether the mask holds somewhere in the token's scope."""
     found = np.zeros(int(scope.max(initial=-1)) + 1, bool)
     found[scope[mask]] = True
-    return found[scope]
+    everywhere: NDArray[np.bool_] = found[scope]
+    return everywhere
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
@@ -304,7 +306,7 @@ def _gather(votes: NDArray[np.int8], tables: NDArray[np.float64]) -> NDArray[np.
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
-def _count(votes: NDArray[np.int8], weights: NDArray[np.float64], patterns: int) -> NDArray[np.float64]:
+def _count(votes: NDArray[np.int8], weights: NDArray[np.floating], patterns: int) -> NDArray[np.float64]:
     """Weight of each label under each vote, of shape [sources, labels, patterns]."""
     counted = np.zeros((votes.shape[1], weights.shape[1], patterns))
     for token in range(votes.shape[0]):

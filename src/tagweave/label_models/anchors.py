@@ -17,6 +17,9 @@ from tagweave.observations import Observations, observe
 _FLOOR = 1e-4
 """Pseudo-count of every vote and legal move, so that nothing unseen is impossible."""
 
+_RIGHT = 0.8
+"""Share of the right label in the pseudo-counts of a row: a label that the anchor never has must not fit any vote."""
+
 
 @dataclass(frozen=True)
 class Counts:
@@ -86,16 +89,17 @@ def anchor(corpus: Corpus, state_space: StateSpace, strength: float, smoothing: 
         corpus: documents with votes.
         state_space: of the labels.
         strength: weight of the anchor's counts; 1 gives it the weight of the corpus itself.
-        smoothing: pseudo-counts that every row of a source spreads as the source votes overall.
+        smoothing: pseudo-counts of every row of a source: mostly of the right label, if the source knows it, and the
+            rest as the source votes overall.
     """
     observations = observe(corpus, state_space, "never")
     labels = observations.labels
     counted = count(anchor_labels(corpus, state_space), observations)
     said = counted.emissions.sum(axis=1, keepdims=True)
     spread = said / np.maximum(said.sum(axis=2, keepdims=True), 1e-300)
-    emissions = strength * counted.emissions + smoothing * spread + _FLOOR
-    diagonal = np.arange(len(labels))
-    emissions[:, diagonal, diagonal] += 0.1 * (said[:, 0] > 0)
+    right = np.eye(len(labels)) * (said > 0)
+    mixed = _RIGHT * right + (1 - _RIGHT * right.sum(axis=2, keepdims=True)) * spread
+    emissions = strength * counted.emissions + smoothing * mixed + _FLOOR
     return Counts(
         np.where(labels.legal_starts, strength * counted.start + 0.1, 0),
         np.where(labels.legal_moves, strength * counted.transitions + 0.1, 0),

@@ -344,10 +344,11 @@ class _Data:
         from tagweave.chain.differentiable import entropy, log_partition
 
         batch, network = self.batch(documents), self._model._network()
-        potentials = network(batch)
-        objective = log_partition(*potentials, batch.offsets).sum()
+        potentials = network.forward(batch)
+        chain = (potentials.start, potentials.transitions, potentials.evidence, batch.offsets)
+        objective = log_partition(*chain).sum()
         if self._model.sharpening:
-            objective = objective - self._model.sharpening * entropy(*potentials, batch.offsets).sum()
+            objective = objective - self._model.sharpening * entropy(*chain).sum()
         tokens = float(batch.offsets[-1])
         return self._model.pull * tokens * network.penalty() - objective, tokens
 
@@ -374,7 +375,8 @@ def _all_silent(corpus: Corpus, state_space: StateSpace) -> NDArray[np.bool_]:
     votes = observe(corpus, state_space, "always").votes
     ran = [column.ran for column in corpus.sources.values() if isinstance(column, Annotations)]
     somebody = np.any(ran, axis=0) if ran else np.zeros(len(corpus), bool)
-    return np.repeat(somebody, np.diff(corpus.offsets)) & (votes == ABSTAIN).all(axis=1)
+    silent: NDArray[np.bool_] = np.repeat(somebody, np.diff(corpus.offsets)) & (votes == ABSTAIN).all(axis=1)
+    return silent
 
 
 def _smoothed(corpus: Corpus, observations: Observations) -> NDArray[np.bool_]:

@@ -4,6 +4,7 @@ Li et al. (ACL 2021), equations mlp-1 and mlp-2, with one linear layer for each.
 outputs are added to the logarithms of an anchor's statistics, so the first values are those statistics exactly.
 """
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -67,7 +68,18 @@ class Potentials(NamedTuple):
 
 
 class ConditionalNetwork(nn.Module):
-    """Potentials of a chain from embeddings and votes."""
+    """Potentials of a chain from embeddings and votes.
+
+    Attributes:
+        missed: the probability of an entity that all sources miss.
+        trust: weight of what a tagger among the sources says.
+    """
+
+    base: Tensor
+    legal: Tensor
+    base_emissions: Tensor
+    missed: Tensor
+    trust: Tensor
 
     def __init__(self, shape: Shape, labels: LabelSet, statistics: Counts) -> None:
         super().__init__()
@@ -110,10 +122,10 @@ class ConditionalNetwork(nn.Module):
 
     def penalty(self) -> Tensor:
         """Half the squared size of the weights that see embeddings."""
-        weights = [self.to_moves.weight]
+        total = self.to_moves.weight.square().sum()
         if self.shape.token_emissions:
-            weights.append(self.to_emissions.weight)
-        return sum((weight.square().sum() for weight in weights), torch.zeros(())) / 2
+            total = total + self.to_emissions.weight.square().sum()
+        return total / 2
 
     def _moves(self, batch: Batch) -> Tensor:
         """Log-probability of each label after each label, of shape [tokens, labels, labels]."""
@@ -126,7 +138,7 @@ class ConditionalNetwork(nn.Module):
 
     def _silence(self, batch: Batch) -> Tensor:
         """What the silence of all sources adds: an entity missed costs once, not for each of its tokens."""
-        missed, edge = self.missed.log(), np.log(self.shape.edge)
+        missed, edge = self.missed.log(), math.log(self.shape.edge)
         silent = batch.silent
         before = torch.roll(silent, 1)
         first = torch.from_numpy(batch.offsets[:-1][np.diff(batch.offsets) > 0])
@@ -137,7 +149,7 @@ class ConditionalNetwork(nn.Module):
 
     def _evidence(self, batch: Batch) -> Tensor:
         """Log-probability of the votes under token-wise emissions, of shape [tokens, labels]."""
-        sources, size, _ = self.base_emissions.shape
+        sources, size = self.base_emissions.shape[:2]
         scores = self.to_emissions(batch.embeddings).view(-1, sources, size, size)
         emissions = torch.softmax(self.base_emissions + scores, dim=-1)
         likely = torch.einsum("tkij,tkj->tki", emissions, batch.said)

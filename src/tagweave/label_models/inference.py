@@ -29,7 +29,7 @@ def infer(potentials: Potentials, corpus: Corpus, labels: LabelSet, decoder: Dec
         *potentials, corpus.offsets, pairs="token" if labels.state_space == "io" else "none"
     )
     if labels.state_space == "io":
-        staying = np.diagonal(posterior.pair_marginals, axis1=1, axis2=2)[:, 1:]
+        staying = np.diagonal(np.asarray(posterior.pair_marginals), axis1=1, axis2=2)[:, 1:]
         soft = SoftLabels.from_io(corpus.types, corpus.offsets, posterior.marginals, staying)
     else:
         soft = SoftLabels(corpus.types, corpus.offsets, posterior.marginals.astype(np.float32))

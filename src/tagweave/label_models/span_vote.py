@@ -57,10 +57,8 @@ class SpanVote(LabelModel):
         spans, votes = self._candidates(corpus)
         ranks = _alphabetical(corpus.types)[spans.type_ids]
         longest = spans.starts - spans.ends
-        keys = (
-            [ranks, spans.starts, longest, -votes] if self.order == "votes" else [ranks, spans.starts, -votes, longest]
-        )
-        entities = spans.without_overlaps(np.lexsort((*keys, spans.documents)))
+        keys = (longest, -votes) if self.order == "votes" else (-votes, longest)
+        entities = spans.without_overlaps(np.lexsort((ranks, spans.starts, keys[0], keys[1], spans.documents)))
         numbers = entities.labels(corpus.offsets, LabelSet(corpus.types))
         return SoftLabels.from_labels(numbers, corpus.offsets, corpus.types), entities
 
