@@ -32,7 +32,7 @@ def tagger(item: Check, corpus: Corpus, kind: tiny_encoder.Kind = "wordpiece", *
     words = sorted({word for word in corpus.tokens.to_pylist() if word.isalpha()} | {"Brina", "Kelmot"})
     name = tiny_encoder.build(item.scratch / f"encoder-{kind}", words, kind)
     given = {"epochs": 2, "learning_rate": 5e-3, "warmup": 0.0, "dropout": 0.0, "window": 32, "overlap": 8, **settings}
-    return Tagger(encoder=name, **given)
+    return Tagger(encoder=name, **{"frozen_layers": 0, "empty_share": 1.0, **given})
 
 
 def learned(item: Check, corpus: Corpus, **settings: Any) -> Any:  # noqa: ANN401
