@@ -1,14 +1,24 @@
 """What every test may use: the folder of benchmark data, where there is one."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+from tagweave import progress
+
 # The first example of a test may compile a kernel, and machines differ: how long an example takes decides nothing.
 settings.register_profile("tagweave", deadline=None)
 settings.load_profile("tagweave")
+
+
+@pytest.fixture(autouse=True)
+def quiet_afterwards() -> Iterator[None]:
+    """Progress is silent again after a test that ran a command."""
+    yield
+    progress.show(False)
 
 
 @pytest.fixture(scope="session")
