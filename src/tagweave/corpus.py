@@ -15,12 +15,15 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tagweave.annotations import Annotations, AnnotationsBuilder, Span
-from tagweave.errors import AlignmentError, DataError, unknown_name
+from tagweave.errors import AlignmentError, DataError, LabelError, unknown_name
 from tagweave.labels import OUTSIDE
 from tagweave.soft_labels import SoftLabels
 
 Column = Annotations | SoftLabels
 """What a source says: spans, or a probability for every label on every token."""
+
+LINK_TYPES = ("different", "same")
+"""What a linking rule may say of neighbouring tokens: that they have different labels, or the same one."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,10 @@ class Document:
         entities: gold or predicted spans; None when there are none to speak of, which is not the same as `[]`.
         sources: spans by source; None where a source did not run, `[]` where it ran and found nothing. A span of type
             `O` is a vote that the tokens are no entity.
+        links: what linking rules say, in the same form: a span of type `same` says that all its tokens have one
+            label, one of type `different` that no two neighbours in it have.
+        parse: the analysis of the tokens by a spaCy pipeline (a `spacy.tokens.Doc` with the same tokens), for sources
+            that ask for one; it is not kept in a corpus.
     """
 
     id: str
@@ -45,6 +52,8 @@ class Document:
     group: str | None = None
     entities: Sequence[Span] | None = None
     sources: Mapping[str, Sequence[Span] | None] = field(default_factory=dict)
+    links: Mapping[str, Sequence[Span] | None] = field(default_factory=dict)
+    parse: Any = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +71,7 @@ class Corpus:
         groups: names of larger documents of shape [documents], null where there is none, or None.
         entities: gold or predicted spans, or None.
         sources: what each source says, by name.
+        links: what each linking rule says about neighbouring tokens, by name; type numbers are those of `LINK_TYPES`.
         soft_labels: label probabilities that a model gave, or None.
 
     >>> corpus = Corpus.from_documents([
@@ -84,6 +94,7 @@ class Corpus:
     groups: Any = None
     entities: Annotations | None = None
     sources: Mapping[str, Column] = field(default_factory=lambda: MappingProxyType({}))
+    links: Mapping[str, Annotations] = field(default_factory=lambda: MappingProxyType({}))
     soft_labels: SoftLabels | None = None
 
     def __len__(self) -> int:
@@ -113,6 +124,7 @@ class Corpus:
             group=None if self.groups is None else self.groups[index].as_py(),
             entities=None if self.entities is None else self.entities.document(index, self.vocabulary),
             sources={name: self._spans(column, index) for name, column in self.sources.items()},
+            links={name: column.document(index, LINK_TYPES) for name, column in self.links.items()},
         )
 
     def _spans(self, column: Column, index: int) -> list[Span] | None:
@@ -168,6 +180,7 @@ class Corpus:
             groups=None if self.groups is None else self.groups.take(pa.array(chosen)),
             entities=None if self.entities is None else self.entities.subset(chosen),
             sources={name: column.subset(chosen) for name, column in self.sources.items()},
+            links={name: column.subset(chosen) for name, column in self.links.items()},
             soft_labels=None if self.soft_labels is None else self.soft_labels.subset(chosen),
         )
 
@@ -261,6 +274,7 @@ class CorpusBuilder:
         self._type_names: dict[str, None] = {}
         self._entities = AnnotationsBuilder()
         self._sources: dict[str, AnnotationsBuilder] = {}
+        self._links: dict[str, AnnotationsBuilder] = {}
 
     def __len__(self) -> int:
         """Number of documents so far."""
@@ -272,23 +286,9 @@ class CorpusBuilder:
         Raises:
             DataError: its id has been seen.
             AlignmentError: a span does not lie within its tokens, or the places of its tokens are not one a token.
+            LabelError: a link says something else than `same` or `different`.
         """
-        if document.id in self._ids:
-            raise DataError(f"document id {document.id!r} occurs twice")
-        length = len(document.tokens)
-        if document.characters is not None and len(document.characters) != length:
-            raise AlignmentError(
-                f"document {document.id!r}: {length} tokens, but places in the text for {len(document.characters)}"
-            )
-        for what, spans in (("entities", document.entities), *document.sources.items()):
-            for start, end, name, _ in spans or ():
-                if not 0 <= start < end <= length:
-                    raise AlignmentError(
-                        f"document {document.id!r}, {what}: span {[start, end, name]} does not lie within the "
-                        f"document's {length} tokens"
-                    )
-                if name not in self._type_names and name != OUTSIDE:
-                    self._type_names[name] = None
+        self._check(document)
         index = len(self)
         self._ids[document.id] = index
         self._lengths.append(len(document.tokens))
@@ -298,11 +298,31 @@ class CorpusBuilder:
         if document.characters:
             self._characters[index] = np.array(document.characters, np.int32)
         self._entities.add(index, document.entities)
-        for name, spans in document.sources.items():
-            column = self._sources.get(name)
-            if column is None:
-                column = self._sources[name] = AnnotationsBuilder()
-            column.add(index, spans)
+        for columns, votes in ((self._sources, document.sources), (self._links, document.links)):
+            for name, spans in votes.items():
+                column = columns.get(name)
+                if column is None:
+                    column = columns[name] = AnnotationsBuilder()
+                column.add(index, spans)
+
+    def _check(self, document: Document) -> None:
+        if document.id in self._ids:
+            raise DataError(f"document id {document.id!r} occurs twice")
+        length = len(document.tokens)
+        if document.characters is not None and len(document.characters) != length:
+            raise AlignmentError(
+                f"document {document.id!r}: {length} tokens, but places in the text for {len(document.characters)}"
+            )
+        for what, spans in (("entities", document.entities), *document.sources.items()):
+            for name in _checked_types(document, what, spans):
+                if name not in self._type_names and name != OUTSIDE:
+                    self._type_names[name] = None
+        for what, spans in document.links.items():
+            wrong = [name for name in _checked_types(document, f"link {what}", spans) if name not in LINK_TYPES]
+            if wrong:
+                raise LabelError(
+                    f"document {document.id!r}, link {what}: {wrong[0]!r} is not {' or '.join(LINK_TYPES)}"
+                )
 
     def build(self, types: Sequence[str] | None = None, coarse: Mapping[str, Sequence[str]] | None = None) -> Corpus:
         """The corpus.
@@ -335,6 +355,7 @@ class CorpusBuilder:
             groups=self._groups.build() if self._groups.any else None,
             entities=self._entities.build(len(self), vocabulary) if self._entities.any else None,
             sources=MappingProxyType({n: c.build(len(self), vocabulary) for n, c in self._sources.items()}),
+            links=MappingProxyType({n: c.build(len(self), LINK_TYPES) for n, c in self._links.items()}),
         )
 
     def _places(self, offsets: NDArray[np.int64]) -> NDArray[np.int32]:
@@ -343,6 +364,22 @@ class CorpusBuilder:
         for index, characters in self._characters.items():
             places[offsets[index] : offsets[index + 1]] = characters
         return places
+
+
+def _checked_types(document: Document, what: str, spans: Sequence[Span] | None) -> Iterator[str]:
+    """The types of spans that lie within the document's tokens.
+
+    Raises:
+        AlignmentError: a span does not.
+    """
+    length = len(document.tokens)
+    for start, end, name, _ in spans or ():
+        if not 0 <= start < end <= length:
+            raise AlignmentError(
+                f"document {document.id!r}, {what}: span {[start, end, name]} does not lie within the "
+                f"document's {length} tokens"
+            )
+        yield name
 
 
 class _StringColumn:

@@ -10,6 +10,7 @@
     │   └── LabelError        a label or entity type that has no place
     ├── NotFittedError        a model is asked before it has learned
     ├── MissingExtraError     an optional package is not installed
+    ├── SourceError           a source fails on a document, or yields what is no vote
     ├── StorageError          a saved folder is incomplete, changed or of another kind
     └── TrainingError         training cannot go on (a loss that is not finite, say)
 
@@ -56,6 +57,10 @@ class NotFittedError(TagweaveError):
 
 class MissingExtraError(TagweaveError):
     """An optional package is not installed; the message names the command that installs it."""
+
+
+class SourceError(TagweaveError):
+    """A source fails on a document, or yields what is no vote; the message names both."""
 
 
 class StorageError(TagweaveError):

@@ -12,7 +12,7 @@ from typing import Any
 from tagweave.config import create
 from tagweave.corpus import Corpus
 from tagweave.errors import UsageError, unknown_name
-from tagweave.formats.base import Format, Types
+from tagweave.formats.base import Format, Types, read_documents
 from tagweave.formats.chmm_alt import CHMM_ALT
 from tagweave.formats.conll import COLUMNS
 from tagweave.formats.json_lines import JSON_LINES
@@ -81,9 +81,10 @@ def read(
     [Span(start=0, end=1, type='PER', score=None)]
     """
     found = format_of(path, format)
-    if found.read is None:
-        raise UsageError(f"the format {found.name} can be written, but not read")
-    return found.read(path, Types(types, coarse), create(found.read_options, options))
+    chosen = create(found.read_options, options)
+    if found.read is not None:
+        return found.read(path, Types(types, coarse), chosen)
+    return read_documents(found, path, Types(types, coarse), chosen)
 
 
 def write(corpus: Corpus, path: str | Path, *, format: str | None = None, **options: Any) -> None:  # noqa: ANN401

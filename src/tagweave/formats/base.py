@@ -1,6 +1,6 @@
 """What a format is, and what all readers need: options, places for messages, and a corpus in the making."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -8,9 +8,10 @@ from typing import Any, Literal
 import numpy as np
 
 from tagweave.annotations import Annotations
-from tagweave.corpus import Corpus, CorpusBuilder
-from tagweave.errors import DataError
+from tagweave.corpus import Corpus, CorpusBuilder, Document
+from tagweave.errors import DataError, UsageError
 from tagweave.formats.problems import Problems
+from tagweave.formats.streams import shown_name
 
 AnyPath = str | Path
 
@@ -38,7 +39,9 @@ class Format:
     Attributes:
         name: its name.
         suffixes: endings of file names that mean it.
-        read: gives the corpus of a file, or None if the format can only be written.
+        documents: gives the documents of a file one by one, and notes what it repairs. `read_documents` makes a corpus
+            of them, so a format needs this or `read`, and neither if it can only be written.
+        read: gives the corpus of a file, for formats that hold more than documents do.
         read_options: dataclass of what can be set in reading.
         holds_tags: tells whether the entities of a file are tags, which can be read in more than one way.
         write: writes a corpus, or None if the format can only be read.
@@ -47,6 +50,7 @@ class Format:
 
     name: str
     suffixes: tuple[str, ...]
+    documents: Callable[[AnyPath, Any, Problems], Iterator[Document]] | None = None
     read: Callable[[AnyPath, Types, Any], Corpus] | None = None
     read_options: type[Any] = NoOptions
     holds_tags: Callable[[AnyPath], bool] = lambda path: False
@@ -60,6 +64,20 @@ def build(builder: CorpusBuilder, types: Types, name: str) -> Corpus:
         return builder.build(types.types, types.coarse)
     except DataError as error:
         raise type(error)(f"{name}: {error}") from None
+
+
+def read_documents(format: Format, path: AnyPath, types: Types, options: Any) -> Corpus:  # noqa: ANN401
+    """The corpus of a file, of a format that gives documents."""
+    if format.documents is None:
+        raise UsageError(f"the format {format.name} can be written, but not read")
+    problems = Problems(shown_name(path))
+    builder = CorpusBuilder()
+    for document in format.documents(path, options, problems):
+        builder.add(document)
+    corpus = build(builder, types, shown_name(path))
+    report_overlaps(problems, corpus)
+    problems.warn()
+    return corpus
 
 
 def report_overlaps(problems: Problems, corpus: Corpus) -> None:

@@ -14,6 +14,8 @@ key                                 meaning
 `spans`, `gold`, `tags`
 `sources`, `weak`, `spans`          spans by source; null is a source that did not run
 `votes_o`                           stretches `[start, end]` by source that it says are no entity
+`links`                             stretches by linking rule whose tokens have one label, or with a third item
+                                    `different`, in which no two neighbours have
 `labels` with `probabilities`       soft labels: names of BIO labels, and a row of probabilities for each token
 ==================================  ===========================================================================
 
@@ -23,7 +25,7 @@ A source may give soft labels too: an object with `labels` and `probabilities` i
 import contextlib
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NoReturn
 
@@ -167,21 +169,41 @@ def records(corpus: Corpus) -> Iterator[dict[str, Any]]:
     spans = {name: column for name, column in corpus.sources.items() if isinstance(column, Annotations)}
     plain = replace(corpus, sources=spans)
     for index, document in enumerate(plain):
-        record = _without_sources(document)
-        if corpus.sources:
+        record = document_record(document)
+        if soft:
+            votes = record.get("sources", {})
             record["sources"] = {
-                name: _soft_fields(soft[name], index) if name in soft else _plain_spans(document.sources[name])
-                for name in corpus.sources
+                name: _soft_fields(soft[name], index) if name in soft else votes[name] for name in corpus.sources
             }
-        votes = {name: found for name, items in document.sources.items() if (found := _outside_votes(items))}
-        if votes:
-            record["votes_o"] = votes
         if corpus.soft_labels is not None:
             record.update(_soft_fields(corpus.soft_labels, index))
         yield record
 
 
-def _without_sources(document: Document) -> dict[str, Any]:
+def document_record(document: Document) -> dict[str, Any]:
+    """One document as a JSON record.
+
+    >>> document_record(Document("d", ["Oslo"], sources={"stop": [Span(0, 1, "O")]}, links={"caps": []}))
+    {'id': 'd', 'tokens': ['Oslo'], 'sources': {'stop': []}, 'votes_o': {'stop': [[0, 1]]}, 'links': {'caps': []}}
+    """
+    record = _without_votes(document)
+    if document.sources:
+        record["sources"] = {name: _plain_spans(spans) for name, spans in document.sources.items()}
+    votes = {name: found for name, items in document.sources.items() if (found := _outside_votes(items))}
+    if votes:
+        record["votes_o"] = votes
+    if document.links:
+        record["links"] = {name: _links(spans) for name, spans in document.links.items()}
+    return record
+
+
+def _links(spans: Sequence[Span] | None) -> list[list[Any]] | None:
+    if spans is None:
+        return None
+    return [[span.start, span.end, *([] if span.type == "same" else [span.type])] for span in spans]
+
+
+def _without_votes(document: Document) -> dict[str, Any]:
     record: dict[str, Any] = {"id": document.id, "tokens": list(document.tokens)}
     if document.text is not None:
         record["text"] = document.text

@@ -19,7 +19,18 @@ from tagweave.labels import OUTSIDE, Decoding
 _ENTITY_KEYS = ("entities", "gold", "label", "labels", "spans", "tags")
 _SOURCE_KEYS = ("sources", "weak", "spans")
 _PROBABILITY_KEYS = ("probabilities", "probs")
-_KNOWN_KEYS = {"id", "tokens", "text", "offsets", "group", "votes_o", *_ENTITY_KEYS, *_SOURCE_KEYS, *_PROBABILITY_KEYS}
+_KNOWN_KEYS = {
+    "id",
+    "tokens",
+    "text",
+    "offsets",
+    "group",
+    "votes_o",
+    "links",
+    *_ENTITY_KEYS,
+    *_SOURCE_KEYS,
+    *_PROBABILITY_KEYS,
+}
 
 
 @dataclass(frozen=True)
@@ -83,6 +94,7 @@ class RecordReader:
         record = self._words(fields, index, name)
         entities = self._entities(record)
         sources = self._sources(record)
+        links = self._links(record)
         self._soft(record)
         self._annotated = self._annotated or entities is not None or bool(sources)
         if not self._annotated:
@@ -96,6 +108,7 @@ class RecordReader:
             group=None if group is None else identifier(group, "group"),
             entities=entities,
             sources=sources,
+            links=links,
         )
 
     def forget(self, index: int) -> None:
@@ -197,6 +210,22 @@ class RecordReader:
             stretches = [[*item[:2], OUTSIDE, *item[2:]] for item in items]
             spans = self._spans(stretches, record, f"votes_o of {name}")
             sources[name] = [*(sources.get(name) or ()), *spans]
+
+    def _links(self, record: _Record) -> dict[str, list[Span] | None]:
+        value = record.fields.get("links")
+        if value is None:
+            return {}
+        if not isinstance(value, dict):
+            raise FormatError(f"links: must be an object with a list of spans for each rule, not {_kind(value)}")
+        return {
+            name: self._link(name, items, record) if items else _empty(name, items) for name, items in value.items()
+        }
+
+    def _link(self, name: str, items: Any, record: _Record) -> list[Span]:  # noqa: ANN401
+        if not isinstance(items, list):
+            raise FormatError(f"link {name!r}: must be a list of spans or null, not {_kind(items)}")
+        typed = [[*item, "same"] if isinstance(item, list) and len(item) == 2 else item for item in items]
+        return self._spans(typed, record, f"link {name!r}")
 
     def _spans(self, items: list[Any], record: _Record, what: str) -> list[Span]:
         try:

