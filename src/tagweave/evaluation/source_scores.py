@@ -1,5 +1,8 @@
 """`source_scores`: each source of a corpus against the corpus's gold."""
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,20 +26,38 @@ def source_scores(corpus: Corpus) -> dict[str, Score]:
     >>> {name: score.f1 for name, score in source_scores(corpus).items()}
     {'names': 1.0, 'silent': 0.0}
     """
-    entities = corpus.entities
-    ran = np.zeros(len(corpus), bool) if entities is None else entities.ran
-    annotated = np.flatnonzero(ran)
-    offsets = np.concatenate([[0], np.cumsum(np.diff(corpus.offsets)[annotated])]).astype(np.int64)
-    gold = _spans(entities, annotated, offsets, corpus) if entities is not None else None
-    scores = {}
-    for name, column in corpus.sources.items():
-        if gold is None:
-            scores[name] = Score.from_counts(0, 0, 0)
-            continue
-        spans = _spans(column, annotated, offsets, corpus)
-        correct = _refined(spans, gold, corpus).found_in(gold)
-        scores[name] = Score.from_counts(int(correct.sum()), len(spans), len(gold))
+    scores = {
+        item.source: Score.from_counts(int(item.correct.sum()), len(item.spans), len(item.gold))
+        for item in _compared(corpus)
+    }
     return dict(sorted(scores.items(), key=lambda item: -item[1].f1))
+
+
+def source_type_scores(corpus: Corpus) -> dict[str, dict[str, Score]]:
+    """Strict scores of every source for each type that it votes for, in the order of the corpus.
+
+    A span of a coarse type counts for the type that it is right about, and for the coarse type if it is wrong.
+
+    >>> from tagweave.annotations import Span
+    >>> from tagweave.corpus import Document
+    >>> gold, votes = [Span(0, 1, "PER")], {"names": [Span(0, 1, "PER"), Span(1, 2, "LOC")]}
+    >>> corpus = Corpus.from_documents([Document("a", ["Ada", "left"], entities=gold, sources=votes)])
+    >>> {name: score.precision for name, score in source_type_scores(corpus)["names"].items()}
+    {'LOC': 0.0, 'PER': 1.0}
+    """
+    count = len(corpus.vocabulary)
+    scores = {}
+    for item in _compared(corpus):
+        predicted = np.bincount(item.spans.types, minlength=count)
+        correct = np.bincount(item.spans.types[item.correct], minlength=count)
+        support = np.bincount(item.gold.types, minlength=count)
+        scores[item.source] = {
+            corpus.vocabulary[number]: Score.from_counts(
+                int(correct[number]), int(predicted[number]), int(support[number])
+            )
+            for number in np.flatnonzero(predicted)
+        }
+    return scores
 
 
 def source_table(corpus: Corpus) -> Table:
@@ -46,11 +67,40 @@ def source_table(corpus: Corpus) -> Table:
     return Table("Sources", columns, rows)
 
 
+@dataclass(frozen=True, eq=False)
+class _Compared:
+    """The spans of a source on the documents with gold, which of them are correct, and the gold."""
+
+    source: str
+    spans: PackedSpans
+    correct: NDArray[np.bool_]
+    gold: PackedSpans
+
+
+def _compared(corpus: Corpus) -> Iterator[_Compared]:
+    entities = corpus.entities
+    ran = np.zeros(len(corpus), bool) if entities is None else entities.ran
+    annotated = np.flatnonzero(ran)
+    offsets = np.concatenate([[0], np.cumsum(np.diff(corpus.offsets)[annotated])]).astype(np.int64)
+    gold = PackedSpans.from_columns(*np.zeros((3, 0), np.int64))
+    if entities is not None:
+        gold = _spans(entities, annotated, offsets, corpus)
+    for name, column in corpus.sources.items():
+        spans = _refined(_spans(column, annotated, offsets, corpus), gold, corpus)
+        yield _Compared(name, spans, spans.found_in(gold), gold)
+
+
 def _spans(column: Column, documents: NDArray[np.int64], offsets: NDArray[np.int64], corpus: Corpus) -> PackedSpans:
-    if not isinstance(column, Annotations):
-        numbers = [corpus.vocabulary.index(name) for name in ("O", *column.types)]
-        column = column.annotations().with_types(np.array(numbers, np.int16))
-    return PackedSpans.from_annotations(column.subset(documents), offsets, np.arange(len(corpus.vocabulary)))
+    found = span_column(column, corpus).subset(documents)
+    return PackedSpans.from_annotations(found, offsets, np.arange(len(corpus.vocabulary)))
+
+
+def span_column(column: Column, corpus: Corpus) -> Annotations:
+    """A source's spans with the type numbers of the corpus; those of soft labels are their likeliest entities."""
+    if isinstance(column, Annotations):
+        return column
+    numbers = [corpus.vocabulary.index(name) for name in ("O", *column.types)]
+    return column.annotations().with_types(np.array(numbers, np.int16))
 
 
 def _refined(spans: PackedSpans, gold: PackedSpans, corpus: Corpus) -> PackedSpans:
