@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tagweave.alternate import AlternateTraining, Round
+    from tagweave.analysis import Analysis, analyze, with_gold
     from tagweave.annotations import Annotations, Span
     from tagweave.corpus import Corpus, CorpusBuilder, Document
     from tagweave.embeddings import embed
@@ -38,6 +39,7 @@ __version__ = "0.1.0"
 _MODULE_OF = {
     "AlignmentError": "errors",
     "AlternateTraining": "alternate",
+    "Analysis": "analysis",
     "Annotations": "annotations",
     "BestConsensus": "label_models",
     "ConditionalHMM": "label_models",
@@ -66,17 +68,20 @@ _MODULE_OF = {
     "TagweaveWarning": "errors",
     "TrainingError": "errors",
     "UsageError": "errors",
+    "analyze": "analysis",
     "embed": "embeddings",
     "evaluate": "evaluation",
     "observe": "observations",
     "read": "formats",
     "score_tags": "evaluation",
+    "with_gold": "analysis",
     "write": "formats",
 }
 
 __all__ = [  # sorted as strings, capitals first
     "AlignmentError",
     "AlternateTraining",
+    "Analysis",
     "Annotations",
     "BestConsensus",
     "ConditionalHMM",
@@ -106,11 +111,13 @@ __all__ = [  # sorted as strings, capitals first
     "TrainingError",
     "UsageError",
     "__version__",
+    "analyze",
     "embed",
     "evaluate",
     "observe",
     "read",
     "score_tags",
+    "with_gold",
     "write",
 ]
 

@@ -35,12 +35,17 @@ def analyze(
     from tagweave.config import parse_pairs
     from tagweave.formats import read
     from tagweave.label_models import create_label_model
-    from tagweave.sources.loading import load_sources
 
     corpus = read_corpus(weak, sources, coarse)
     if gold is not None:
         corpus = with_gold(corpus, read(gold))
     judge = None if model == "none" else create_label_model(model, parse_pairs(settings)).fit(corpus)
-    told = {} if described_by is None else {source.name: source.summary for source in load_sources(described_by)}
+    told = None if described_by is None else _descriptions(described_by)
     found = analyze(corpus, judge, examples=examples, descriptions=told)
     typer.echo(json.dumps(found.to_json(), ensure_ascii=False, indent=1) if as_json else found.text())
+
+
+def _descriptions(path: Path) -> dict[str, str]:
+    from tagweave.sources.loading import load_sources
+
+    return {source.name: source.summary for source in load_sources(path)}
