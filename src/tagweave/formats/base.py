@@ -9,7 +9,7 @@ import numpy as np
 
 from tagweave.annotations import Annotations
 from tagweave.corpus import Corpus, CorpusBuilder, Document
-from tagweave.errors import DataError, UsageError
+from tagweave.errors import DataError, FormatError, UsageError
 from tagweave.formats.problems import Problems
 from tagweave.formats.streams import shown_name
 
@@ -42,7 +42,9 @@ class Format:
         documents: gives the documents of a file one by one, and notes what it repairs. `read_documents` makes a corpus
             of them, so a format needs this or `read`, and neither if it can only be written.
         read: gives the corpus of a file, for formats that hold more than documents do.
-        read_options: dataclass of what can be set in reading.
+        read_options: dataclass of what can be set in reading; formats of text without tokens extend
+            `tagweave.formats.raw_text.TextOptions` and make their documents with `text_documents` there.
+        recognises: tells whether a folder is of this format, for formats that are folders; asked before endings.
         holds_tags: tells whether the entities of a file are tags, which can be read in more than one way.
         write: writes a corpus, or None if the format can only be read.
         write_options: dataclass of what can be set in writing.
@@ -53,6 +55,7 @@ class Format:
     documents: Callable[[AnyPath, Any, Problems], Iterator[Document]] | None = None
     read: Callable[[AnyPath, Types, Any], Corpus] | None = None
     read_options: type[Any] = NoOptions
+    recognises: Callable[[Path], bool] | None = None
     holds_tags: Callable[[AnyPath], bool] = lambda path: False
     write: Callable[[Corpus, AnyPath, Any], None] | None = None
     write_options: type[Any] = NoOptions
@@ -98,6 +101,12 @@ def report_overlaps(problems: Problems, corpus: Corpus) -> None:
             f"{name}, tokens {starts[first]} to {ends[first]} and {starts[first + 1]} to {ends[first + 1]}",
             len(column) - len(column.without_overlaps()),
         )
+
+
+def placed(error: DataError, place: str) -> DataError:
+    """The error with its place before it; what is no more than `DataError` is an error of the format."""
+    kind = FormatError if type(error) is DataError else type(error)
+    return kind(f"{place}: {error}")
 
 
 def report_skipped(problems: Problems, what: str, document: str | None, error: DataError) -> None:

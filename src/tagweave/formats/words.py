@@ -10,9 +10,10 @@ from typing import Literal, NamedTuple
 
 from tagweave.errors import AlignmentError
 
-Tokenizer = Literal["words", "whitespace"]
+Tokenizer = Literal["words", "whitespace", "characters"]
 """`words`: runs of letters, digits and underscores are tokens, and so is every other character that is no blank;
-`whitespace`: runs of anything but blanks."""
+`whitespace`: runs of anything but blanks; `characters`: every character that is no blank, for text without blanks
+between words."""
 
 Alignment = Literal["expand", "contract", "strict"]
 """What a span of characters that begins or ends inside a token becomes: `expand` takes the whole token in, `contract`
@@ -26,6 +27,8 @@ def _pattern(tokenizer: Tokenizer) -> re.Pattern[str]:
     if tokenizer == "whitespace":
         return re.compile(r"\S+")
     marks = "".join(_ranges([code for code in range(0x300, 0x20000) if unicodedata.category(chr(code))[0] == "M"]))
+    if tokenizer == "characters":
+        return re.compile(rf"\S[{marks}]*")
     return re.compile(rf"\w[\w{marks}]*|[^\w\s][{marks}]*")
 
 
@@ -48,6 +51,8 @@ def tokenize(text: str, tokenizer: Tokenizer = "words") -> Offsets:
     >>> text = "Ada (1815) didn't"
     >>> [text[start:end] for start, end in tokenize(text)]
     ['Ada', '(', '1815', ')', 'didn', "'", 't']
+    >>> tokenize("在奥斯陆", "characters")
+    [(0, 1), (1, 2), (2, 3), (3, 4)]
     """
     return [match.span() for match in _pattern(tokenizer).finditer(text)]
 
