@@ -17,6 +17,7 @@ class Oven:
     name: str = "oven"
     limit: float | None = None
     trays: tuple[str, ...] = ()
+    names: dict[str, str] = field(default_factory=dict)
     used_: int = field(default=0, init=False)
 
 
@@ -28,6 +29,10 @@ def test_text_becomes_the_type_of_the_field() -> None:
 def test_values_of_toml_are_taken(tmp_path: Path) -> None:
     (tmp_path / "oven.toml").write_text('heat = "high"\nminutes = 20\ntrays = ["a"]\nfan = false\nlimit = 1\n')
     assert create(Oven, read_toml(tmp_path / "oven.toml")) == Oven("high", 20, limit=1.0, trays=("a",))
+
+
+def test_a_table_is_a_setting_too() -> None:
+    assert create(Oven, {"names": {"upper": "grill"}}).names == {"upper": "grill"}
 
 
 def test_none_is_a_value_of_optional_settings_only() -> None:
@@ -49,6 +54,8 @@ def test_none_is_a_value_of_optional_settings_only() -> None:
         ({"fan": "maybe"}, "must be true or false"),
         ({"name": 5}, "must be of type str"),
         ({"trays": 5}, "must be a list"),
+        ({"names": "upper"}, "must be a table of names and values"),
+        ({"names": {"upper": 5}}, r"Oven\.names\.upper must be of type str"),
     ],
 )
 def test_wrong_settings_are_errors(settings: dict[str, object], message: str) -> None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         LabelError,
         MissingExtraError,
         NotFittedError,
+        SourceError,
         StorageError,
         TagweaveError,
         TagweaveWarning,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from tagweave.observations import Observations, observe
     from tagweave.report import Table
     from tagweave.soft_labels import SoftLabels
+    from tagweave.sources import Source, labeling_function, load_sources
     from tagweave.tagger import Tagger
 
 __version__ = "0.1.0"
@@ -59,6 +61,8 @@ _MODULE_OF = {
     "Round": "alternate",
     "Scores": "evaluation",
     "SoftLabels": "soft_labels",
+    "Source": "sources",
+    "SourceError": "errors",
     "Span": "annotations",
     "SpanVote": "label_models",
     "StorageError": "errors",
@@ -71,6 +75,8 @@ _MODULE_OF = {
     "analyze": "analysis",
     "embed": "embeddings",
     "evaluate": "evaluation",
+    "labeling_function": "sources",
+    "load_sources": "sources",
     "observe": "observations",
     "read": "formats",
     "score_tags": "evaluation",
@@ -101,6 +107,8 @@ __all__ = [  # sorted as strings, capitals first
     "Round",
     "Scores",
     "SoftLabels",
+    "Source",
+    "SourceError",
     "Span",
     "SpanVote",
     "StorageError",
@@ -114,6 +122,8 @@ __all__ = [  # sorted as strings, capitals first
     "analyze",
     "embed",
     "evaluate",
+    "labeling_function",
+    "load_sources",
     "observe",
     "read",
     "score_tags",

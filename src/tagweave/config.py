@@ -101,6 +101,10 @@ def convert(name: str, value: object, hint: Any) -> Any:  # noqa: ANN401
         if not isinstance(items, list | tuple):
             raise UsageError(f"{name} must be a list, not {value!r}")
         return origin(convert(name, item, get_args(hint)[0]) for item in items)
+    if origin is dict:
+        if not isinstance(value, Mapping):
+            raise UsageError(f"{name} must be a table of names and values, not {value!r}")
+        return {str(key): convert(f"{name}.{key}", item, get_args(hint)[1]) for key, item in value.items()}
     return _convert_plain(name, value, hint)
 
 

@@ -11,6 +11,7 @@
     ├── NotFittedError        a model is asked before it has learned
     ├── MissingExtraError     an optional package is not installed
     ├── SourceError           a source fails on a document, or yields what is no vote
+    │   └── SourceTimeout     a source takes too long on a document
     ├── StorageError          a saved folder is incomplete, changed or of another kind
     └── TrainingError         training cannot go on (a loss that is not finite, say)
 
@@ -61,6 +62,10 @@ class MissingExtraError(TagweaveError):
 
 class SourceError(TagweaveError):
     """A source fails on a document, or yields what is no vote; the message names both."""
+
+
+class SourceTimeout(SourceError):
+    """A source takes too long on a document; the message names both."""
 
 
 class StorageError(TagweaveError):

@@ -2,5 +2,21 @@
 
 from tagweave.sources.base import Source, Vote, Votes, groups, tokens_at
 from tagweave.sources.functions import labeling_function
+from tagweave.sources.loading import create_source, load_sources
+from tagweave.sources.patterns import Regex
 
-__all__ = ["Source", "Vote", "Votes", "groups", "labeling_function", "tokens_at"]
+SOURCES: dict[str, type[Source]] = {source.kind: source for source in (Regex,)}
+"""Every kind of source by the name that files of sources use."""
+
+__all__ = [
+    "SOURCES",
+    "Regex",
+    "Source",
+    "Vote",
+    "Votes",
+    "create_source",
+    "groups",
+    "labeling_function",
+    "load_sources",
+    "tokens_at",
+]
