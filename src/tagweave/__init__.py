@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         UsageError,
     )
     from tagweave.evaluation import Scores, evaluate, score_tags
-    from tagweave.formats import read, write
+    from tagweave.formats import read, read_batches, write
     from tagweave.label_models import HMM, BestConsensus, ConditionalHMM, LabelModel, MajorityVote, SpanVote
     from tagweave.labels import LabelSet
     from tagweave.observations import Observations, observe
@@ -79,6 +79,7 @@ _MODULE_OF = {
     "load_sources": "sources",
     "observe": "observations",
     "read": "formats",
+    "read_batches": "formats",
     "score_tags": "evaluation",
     "with_gold": "analysis",
     "write": "formats",
@@ -126,6 +127,7 @@ __all__ = [  # sorted as strings, capitals first
     "load_sources",
     "observe",
     "read",
+    "read_batches",
     "score_tags",
     "with_gold",
     "write",

@@ -228,7 +228,7 @@ BAD: list[tuple[object, str]] = [
     ({"id": "r", "tokens": ["a"], "sources": {"s": [[0, 5, "X"]]}}, "source 's': span"),
     ({"id": "r", "tokens": ["a"], "votes_o": []}, "votes_o: must be an object"),
     ({"id": "r", "tokens": ["a"], "votes_o": {"s": [[0]]}}, "votes_o of source 's'"),
-    ({"id": "r", "tokens": ["a"], "votes_o": {"s": [[0, 4]]}}, "votes_o of s: span"),
+    ({"id": "r", "tokens": ["a"], "votes_o": {"s": [[0, 4]]}}, "source 's': span"),
     ({"id": "r", "tokens": ["a", "b"], "text": "ba"}, "token 1, 'b', is not in the text"),
     ({"id": "r", "tokens": ["a"], "text": "ba", "offsets": [[0, 1]]}, "token 0, 'a', is not what the text has"),
     ({"id": "r", "tokens": ["a"], "text": "a", "offsets": [[0, True]]}, "no pair of whole numbers"),
@@ -369,7 +369,7 @@ def test_utf16_offsets(path: Path) -> None:
 
 def test_a_span_that_tells_its_text_is_checked(path: Path) -> None:
     record = {"id": "d", "text": "\U0001f680 Ada", "spans": [{"start": 3, "end": 5, "label": "PER", "text": "Ad"}]}
-    with pytest.raises(AlignmentError, match="record 'd': spans: .*'Ad', but there is 'da'.*utf16"):
+    with pytest.raises(AlignmentError, match="record 'd': entities: .*'Ad', but there is 'da'.*utf16"):
         read(lines(path, record))
 
 

@@ -1,35 +1,38 @@
-"""Files to corpora and back: `read`, `write`, and the registry `FORMATS`, one module a format.
+"""Files to corpora and back: `read`, `read_batches`, `write`, and the registry `FORMATS`, one module a format.
 
 Whatever is in a file, reading ends in a corpus, perhaps with one `FormatWarning` that says what was repaired or left
 out, or in a `TagweaveError` that names file and line. All files are UTF-8, names that end in `.gz` are packed, and `-`
 is standard input or output.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from tagweave.config import create
 from tagweave.corpus import Corpus
 from tagweave.errors import UsageError, unknown_name
-from tagweave.formats.base import Format, Types, read_documents
+from tagweave.formats.base import Format, Types
 from tagweave.formats.chmm_alt import CHMM_ALT
 from tagweave.formats.conll import COLUMNS
+from tagweave.formats.corpora import corpora
 from tagweave.formats.json_lines import JSON_LINES
 from tagweave.formats.problems import FormatWarning, Problem
 from tagweave.formats.streams import STANDARD
 
-__all__ = ["FORMATS", "Format", "FormatWarning", "Problem", "format_of", "read", "write"]
+__all__ = ["FORMATS", "Format", "FormatWarning", "Problem", "format_of", "read", "read_batches", "write"]
 
 FORMATS: dict[str, Format] = {format.name: format for format in (JSON_LINES, COLUMNS, CHMM_ALT)}
 """All formats by name."""
 
 
 def format_of(path: str | Path, name: str | None = None) -> Format:
-    """The format of that name, or the one that the ending of the path means; JSON lines for standard input and output.
+    """The format of that name, or the one that a path means: by what is in it if it is a folder, else by its ending.
+
+    Standard input and output are JSON lines.
 
     Raises:
-        UsageError: there is no such format, or the ending means none.
+        UsageError: there is no such format, or the path means none.
 
     >>> format_of("dev.conll.gz").name
     'conll'
@@ -40,12 +43,21 @@ def format_of(path: str | Path, name: str | None = None) -> Format:
         return FORMATS[name]
     if str(path) == STANDARD:
         return JSON_LINES
+    folder = Path(path).is_dir()
+    for format in FORMATS.values():
+        if folder and format.recognises is not None and format.recognises(Path(path)):
+            return format
     ending = Path(Path(path).name.removesuffix(".gz")).suffix.lower()
     for format in FORMATS.values():
         if ending in format.suffixes:
             return format
-    known = ", ".join(f"{format.name} ({' '.join(format.suffixes)})" for format in FORMATS.values())
-    raise UsageError(f"{path}: the ending {ending!r} means no format. Name one of {known}")
+    known = ", ".join(map(_shown, FORMATS.values()))
+    what = "nothing in this folder means a format" if folder else f"the ending {ending!r} means no format"
+    raise UsageError(f"{path}: {what}. Name one of {known}")
+
+
+def _shown(format: Format) -> str:
+    return f"{format.name} ({' '.join(format.suffixes)})" if format.suffixes else format.name
 
 
 def read(
@@ -56,11 +68,11 @@ def read(
     coarse: Mapping[str, Sequence[str]] | None = None,
     **options: Any,  # noqa: ANN401
 ) -> Corpus:
-    """Read a file.
+    """Read a file, or a folder if the format is one.
 
     Args:
         path: the file, or `-` for standard input.
-        format: name of a format; None goes by the ending of the path.
+        format: name of a format; None goes by the path.
         types: entity types in the wanted order; by default all that occur, in alphabetical order.
         coarse: types that each stand for one of several types, e.g. `{"ENT": ("PER", "LOC")}`.
         options: what the format lets one set, the fields of its `read_options`: `ReadRecords` for JSON lines,
@@ -81,10 +93,54 @@ def read(
     [Span(start=0, end=1, type='PER', score=None)]
     """
     found = format_of(path, format)
-    chosen = create(found.read_options, options)
-    if found.read is not None:
-        return found.read(path, Types(types, coarse), chosen)
-    return read_documents(found, path, Types(types, coarse), chosen)
+    [corpus] = corpora(found, path, Types(types, coarse), create(found.read_options, options))
+    return corpus
+
+
+def read_batches(
+    path: str | Path,
+    *,
+    format: str | None = None,
+    documents: int = 1000,
+    types: Sequence[str] | None = None,
+    coarse: Mapping[str, Sequence[str]] | None = None,
+    **options: Any,  # noqa: ANN401
+) -> Iterator[Corpus]:
+    """Read a file as a stream of corpora, in memory that does not grow with the file.
+
+    All together they have the documents that `read` gives, in the same order. One that stands alone has the entity
+    types and sources that occur in it: declare `types` where all must have the same.
+
+    Args:
+        path: the file, or `-` for standard input.
+        format: name of a format; None goes by the path.
+        documents: size of a corpus. A group, consecutive documents with one name in `group`, is never cut, so a corpus
+            may be larger; the last may be smaller.
+        types: entity types in the wanted order; by default all that occur in a corpus, in alphabetical order.
+        coarse: types that each stand for one of several types.
+        options: what the format lets one set, as for `read`.
+
+    Yields:
+        Corpora; none if the file has no documents.
+
+    Raises:
+        UsageError: no such file, format or option.
+        DataError: the content is wrong, or an id occurs twice in the whole file.
+
+    Warns:
+        FormatWarning: something was repaired or left out; once, after the last corpus.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "in.conll")
+    ...     _ = path.write_text("Ada B-PER" + 2 * chr(10) + "Oslo B-LOC" + 2 * chr(10) + "wrote O" + chr(10))
+    ...     [corpus.id_list for corpus in read_batches(path, documents=2)]
+    [['in-0', 'in-1'], ['in-2']]
+    """
+    if documents < 1:
+        raise UsageError(f"documents must be at least 1, not {documents}")
+    found = format_of(path, format)
+    return corpora(found, path, Types(types, coarse), create(found.read_options, options), documents)
 
 
 def write(corpus: Corpus, path: str | Path, *, format: str | None = None, **options: Any) -> None:  # noqa: ANN401

@@ -8,10 +8,9 @@ from typing import Any, Literal
 import numpy as np
 
 from tagweave.annotations import Annotations
-from tagweave.corpus import Corpus, CorpusBuilder, Document
-from tagweave.errors import DataError, FormatError, UsageError
+from tagweave.corpus import Corpus, Document
+from tagweave.errors import DataError, FormatError
 from tagweave.formats.problems import Problems
-from tagweave.formats.streams import shown_name
 
 AnyPath = str | Path
 
@@ -39,9 +38,9 @@ class Format:
     Attributes:
         name: its name.
         suffixes: endings of file names that mean it.
-        documents: gives the documents of a file one by one, and notes what it repairs. `read_documents` makes a corpus
-            of them, so a format needs this or `read`, and neither if it can only be written.
-        read: gives the corpus of a file, for formats that hold more than documents do.
+        documents: gives the documents of a file one by one, and notes what it repairs; None if the format can only be
+            written. `tagweave.formats.corpora` makes corpora of them. A document with soft labels is a
+            `tagweave.formats.soft_columns.SoftDocument`.
         read_options: dataclass of what can be set in reading; formats of text without tokens extend
             `tagweave.formats.raw_text.TextOptions` and make their documents with `text_documents` there.
         recognises: tells whether a folder is of this format, for formats that are folders; asked before endings.
@@ -53,34 +52,11 @@ class Format:
     name: str
     suffixes: tuple[str, ...]
     documents: Callable[[AnyPath, Any, Problems], Iterator[Document]] | None = None
-    read: Callable[[AnyPath, Types, Any], Corpus] | None = None
     read_options: type[Any] = NoOptions
     recognises: Callable[[Path], bool] | None = None
     holds_tags: Callable[[AnyPath], bool] = lambda path: False
     write: Callable[[Corpus, AnyPath, Any], None] | None = None
     write_options: type[Any] = NoOptions
-
-
-def build(builder: CorpusBuilder, types: Types, name: str) -> Corpus:
-    """The corpus, with the name of the file in the message if the types do not fit."""
-    try:
-        return builder.build(types.types, types.coarse)
-    except DataError as error:
-        raise type(error)(f"{name}: {error}") from None
-
-
-def read_documents(format: Format, path: AnyPath, types: Types, options: Any) -> Corpus:  # noqa: ANN401
-    """The corpus of a file, of a format that gives documents."""
-    if format.documents is None:
-        raise UsageError(f"the format {format.name} can be written, but not read")
-    problems = Problems(shown_name(path))
-    builder = CorpusBuilder()
-    for document in format.documents(path, options, problems):
-        builder.add(document)
-    corpus = build(builder, types, shown_name(path))
-    report_overlaps(problems, corpus)
-    problems.warn()
-    return corpus
 
 
 def report_overlaps(problems: Problems, corpus: Corpus) -> None:

@@ -8,37 +8,31 @@
 without it they are `source-0`, `source-1` and so on. Every source counts as having run.
 """
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tagweave.corpus import Corpus, CorpusBuilder, Document
+from tagweave.corpus import Document
 from tagweave.errors import DataError, FormatError
-from tagweave.formats.base import AnyPath, Format, NoOptions, Types, build, report_overlaps
+from tagweave.formats.base import AnyPath, Format, NoOptions, placed
 from tagweave.formats.json_lines import parse_json
 from tagweave.formats.problems import Problems
 from tagweave.formats.spans import token_spans
 from tagweave.formats.streams import STANDARD, read_text, shown_name, stem
 
 
-def read_chmm_alt(path: AnyPath, types: Types, options: NoOptions) -> Corpus:
-    """Read the JSON of CHMM-ALT.
+def chmm_alt_documents(path: AnyPath, options: NoOptions, problems: Problems) -> Iterator[Document]:
+    """The sentences of the JSON of CHMM-ALT.
 
     Raises:
         FormatError, AlignmentError: a sentence is wrong; the message names file and key.
     """
-    name = shown_name(path)
-    builder = CorpusBuilder()
     names = _source_names(path)
     for key, sentence in _object(path).items():
         try:
-            builder.add(_document(f"{stem(path)}-{key}", sentence, names))
+            yield _document(f"{stem(path)}-{key}", sentence, names)
         except DataError as error:
-            raise type(error)(f"{name}, sentence {key!r}: {error}") from None
-    corpus = build(builder, types, name)
-    problems = Problems(name)
-    report_overlaps(problems, corpus)
-    problems.warn()
-    return corpus
+            raise placed(error, f"{shown_name(path)}, sentence {key!r}") from None
 
 
 def _object(path: AnyPath) -> dict[str, Any]:
@@ -84,4 +78,4 @@ def _document(name: str, sentence: object, names: list[str] | None) -> Document:
     )
 
 
-CHMM_ALT = Format(name="chmm-alt", suffixes=(".json",), read=read_chmm_alt)
+CHMM_ALT = Format(name="chmm-alt", suffixes=(".json",), documents=chmm_alt_documents)

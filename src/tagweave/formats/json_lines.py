@@ -31,14 +31,14 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from tagweave.annotations import Annotations, Span
-from tagweave.corpus import Corpus, CorpusBuilder, Document
+from tagweave.annotations import Span
+from tagweave.corpus import Corpus, Document
 from tagweave.errors import DataError, FormatError
-from tagweave.formats.base import AnyPath, Format, NoOptions, Types, build, report_overlaps, report_skipped
+from tagweave.formats.base import AnyPath, Format, NoOptions, placed, report_skipped
 from tagweave.formats.problems import Problems
 from tagweave.formats.records import ReadRecords, RecordReader, entity_keys, identifier
-from tagweave.formats.soft_columns import attach
-from tagweave.formats.streams import read_lines, shown_name, stem, written
+from tagweave.formats.soft_columns import SoftDocument, SoftRows, softened
+from tagweave.formats.streams import Lines, read_lines, shown_name, stem, written
 from tagweave.labels import OUTSIDE
 from tagweave.soft_labels import SoftLabels
 
@@ -71,53 +71,43 @@ def parse_json(text: str) -> Any:  # noqa: ANN401
     return value
 
 
-def read_json_lines(path: AnyPath, types: Types, options: ReadRecords) -> Corpus:
-    """Read JSON lines; see the module's text for the keys.
+def json_documents(path: AnyPath, options: ReadRecords, problems: Problems) -> Iterator[Document]:
+    """The documents of JSON lines; see the module's text for the keys.
 
     Raises:
         FormatError, AlignmentError, LabelError: a record is wrong; the message names file, line and id.
     """
-    name = shown_name(path)
-    problems = Problems(name)
     lines: Iterable[tuple[int, str]] = read_lines(path)
     if options.mode == "strict" and options.scheme is None:
-        lines = list(lines)
+        lines = Lines(path)
         options = replace(options, scheme=_scheme(lines, options))
     reader = RecordReader(options, problems)
-    builder = CorpusBuilder()
+    count = 0
     for number, line in lines:
         if not line.strip():
             continue
-        place = f"{name}, line {number}"
+        place = f"{shown_name(path)}, line {number}"
         try:
             record = _record(line)
-            document_id = identifier(record["id"], "id") if "id" in record else f"{stem(path)}-{len(builder)}"
-            place = f"{place}, record {document_id!r}"
-            builder.add(reader.document(record, len(builder), document_id))
+            name = identifier(record["id"], "id") if "id" in record else f"{stem(path)}-{count}"
+            place = f"{place}, record {name!r}"
+            yield from reader.documents(record, name)
+            count += 1
         except DataError as error:
-            placed = _placed(error, place)
+            error = placed(error, place)
             if options.on_error == "raise":
-                raise placed from None
-            reader.forget(len(builder))
-            report_skipped(problems, "records", None, placed)
-    corpus = build(builder, types, name)
-    try:
-        corpus = attach(corpus, reader.soft_labels, reader.soft_sources, types.types is not None)
-    except DataError as error:
-        raise _placed(error, name) from None
+                raise error from None
+            report_skipped(problems, "records", None, error)
     reader.report()
-    report_overlaps(problems, corpus)
-    problems.warn()
-    return corpus
 
 
 def _scheme(lines: Iterable[tuple[int, str]], options: ReadRecords) -> str:
     """The scheme of the tags of a whole file."""
     reader = RecordReader(options, Problems(""))
-    for number, line in lines:
+    for _, line in lines:
         if line.strip():
             with contextlib.suppress(DataError):
-                reader.document(_record(line), number, "")
+                reader.note_tags(_record(line))
     return reader.tags.scheme
 
 
@@ -132,12 +122,6 @@ def holds_tags(path: AnyPath) -> bool:
             if isinstance(value, list) and value:
                 return isinstance(value[0], str)
     return False
-
-
-def _placed(error: DataError, place: str) -> DataError:
-    """The error with its place; what is no more than `DataError` is an error of the format."""
-    kind = FormatError if type(error) is DataError else type(error)
-    return kind(f"{place}: {error}")
 
 
 def _record(line: str) -> dict[str, Any]:
@@ -166,18 +150,23 @@ def records(corpus: Corpus) -> Iterator[dict[str, Any]]:
     [{'id': 'd', 'tokens': ['Oslo'], 'sources': {'map': [[0, 1, 'LOC', 0.9]], 'old': None}}]
     """
     soft = {name: column for name, column in corpus.sources.items() if isinstance(column, SoftLabels)}
-    spans = {name: column for name, column in corpus.sources.items() if isinstance(column, Annotations)}
-    plain = replace(corpus, sources=spans)
+    if not soft and corpus.soft_labels is None:
+        yield from map(document_record, corpus)
+        return
+    plain = replace(corpus, sources={name: votes for name, votes in corpus.sources.items() if name not in soft})
     for index, document in enumerate(plain):
-        record = document_record(document)
-        if soft:
-            votes = record.get("sources", {})
-            record["sources"] = {
-                name: _soft_fields(soft[name], index) if name in soft else votes[name] for name in corpus.sources
-            }
-        if corpus.soft_labels is not None:
-            record.update(_soft_fields(corpus.soft_labels, index))
-        yield record
+        sources = {name: [] if name in soft else document.sources[name] for name in corpus.sources}
+        yield document_record(
+            softened(
+                replace(document, sources=sources),
+                None if corpus.soft_labels is None else _soft_rows(corpus.soft_labels, index),
+                {name: _soft_rows(column, index) for name, column in soft.items()},
+            )
+        )
+
+
+def _soft_rows(soft: SoftLabels, index: int) -> SoftRows:
+    return SoftRows(soft.labels.names, soft.document(index))
 
 
 def document_record(document: Document) -> dict[str, Any]:
@@ -194,6 +183,11 @@ def document_record(document: Document) -> dict[str, Any]:
         record["votes_o"] = votes
     if document.links:
         record["links"] = {name: _links(spans) for name, spans in document.links.items()}
+    if isinstance(document, SoftDocument):
+        for name, rows in document.soft_sources.items():
+            record["sources"][name] = _soft_fields(rows)
+        if document.soft_labels is not None:
+            record.update(_soft_fields(document.soft_labels))
     return record
 
 
@@ -231,15 +225,15 @@ def _fields(span: Span) -> list[Any]:
     return fields if span.score is None else [*fields, round(span.score, 4)]
 
 
-def _soft_fields(soft: SoftLabels, index: int) -> dict[str, Any]:
-    rows = np.round(soft.document(index).astype(np.float64), 5)
-    return {"labels": list(soft.labels.names), "probabilities": rows.tolist()}
+def _soft_fields(soft: SoftRows) -> dict[str, Any]:
+    rows = np.round(soft.table.astype(np.float64), 5)
+    return {"labels": list(soft.labels), "probabilities": rows.tolist()}
 
 
 JSON_LINES = Format(
     name="jsonl",
     suffixes=(".jsonl", ".ndjson"),
-    read=read_json_lines,
+    documents=json_documents,
     read_options=ReadRecords,
     holds_tags=holds_tags,
     write=write_json_lines,

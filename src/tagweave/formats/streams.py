@@ -74,6 +74,25 @@ def read_lines(path: str | Path) -> Iterator[tuple[int, str]]:
             yield number, line.removesuffix("\n").removesuffix("\r")
 
 
+class Lines:
+    """The lines of a file, as `read_lines` gives them, for going through them more than once.
+
+    A file is read again each time; standard input can be read only once, so its lines are kept.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self._path = path
+        self._kept: list[tuple[int, str]] | None = None
+
+    def __iter__(self) -> Iterator[tuple[int, str]]:
+        """Line numbers from 1, and lines without their ends."""
+        if str(self._path) != STANDARD:
+            return read_lines(self._path)
+        if self._kept is None:
+            self._kept = list(read_lines(self._path))
+        return iter(self._kept)
+
+
 def read_text(path: str | Path) -> str:
     """A whole file as text, with its line ends as they are.
 
