@@ -38,10 +38,27 @@ def test_an_unknown_format_gets_a_suggestion() -> None:
         format_of("x.conll", "json")
 
 
-def test_no_ending_means_two_formats() -> None:
-    endings = [suffix for format in FORMATS.values() for suffix in format.suffixes]
+def test_an_ending_means_one_format_or_the_formats_know_their_files() -> None:
+    endings = [suffix for format in FORMATS.values() for suffix in format.suffixes if format.recognises is None]
     assert len(endings) == len(set(endings))
     assert all(name == format.name for name, format in FORMATS.items())
+
+
+def test_xml_is_known_by_its_root(tmp_path: Path) -> None:
+    for name, root in (("bioc", "collection"), ("semeval", "sentences")):
+        (tmp_path / f"{name}.xml").write_text(f"<{root}/>")
+        assert format_of(tmp_path / f"{name}.xml").name == name
+    (tmp_path / "other.xml").write_text("<other/>")
+    for path in ("other.xml", "none.xml"):
+        with pytest.raises(UsageError, match=r"the ending '.xml' means several formats. Name one of bioc .*, semeval"):
+            format_of(tmp_path / path)
+
+
+def test_a_folder_of_brat_is_known_by_its_files(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="nothing in this folder means a format"):
+        format_of(tmp_path)
+    (tmp_path / "a.ann").touch()
+    assert format_of(tmp_path).name == format_of(tmp_path / "a.ann").name == "brat"
 
 
 def test_problems_are_counted_by_kind_and_the_first_is_shown() -> None:

@@ -13,26 +13,32 @@ from tagweave.config import create
 from tagweave.corpus import Corpus
 from tagweave.errors import UsageError, unknown_name
 from tagweave.formats.base import Format, Types
+from tagweave.formats.bioc import BIOC
+from tagweave.formats.brat import BRAT
 from tagweave.formats.chmm_alt import CHMM_ALT
 from tagweave.formats.conll import COLUMNS
 from tagweave.formats.corpora import corpora
 from tagweave.formats.json_lines import JSON_LINES
 from tagweave.formats.problems import FormatWarning, Problem
+from tagweave.formats.pubtator import PUBTATOR
+from tagweave.formats.semeval import SEMEVAL
 from tagweave.formats.streams import STANDARD
 
 __all__ = ["FORMATS", "Format", "FormatWarning", "Problem", "format_of", "read", "read_batches", "write"]
 
-FORMATS: dict[str, Format] = {format.name: format for format in (JSON_LINES, COLUMNS, CHMM_ALT)}
+FORMATS: dict[str, Format] = {
+    format.name: format for format in (JSON_LINES, COLUMNS, CHMM_ALT, PUBTATOR, BIOC, BRAT, SEMEVAL)
+}
 """All formats by name."""
 
 
 def format_of(path: str | Path, name: str | None = None) -> Format:
-    """The format of that name, or the one that a path means: by what is in it if it is a folder, else by its ending.
+    """The format of that name, or the one that a path means: by what a folder or XML file holds, else by its ending.
 
     Standard input and output are JSON lines.
 
     Raises:
-        UsageError: there is no such format, or the path means none.
+        UsageError: there is no such format, or the path means none, or several.
 
     >>> format_of("dev.conll.gz").name
     'conll'
@@ -43,16 +49,17 @@ def format_of(path: str | Path, name: str | None = None) -> Format:
         return FORMATS[name]
     if str(path) == STANDARD:
         return JSON_LINES
-    folder = Path(path).is_dir()
     for format in FORMATS.values():
-        if folder and format.recognises is not None and format.recognises(Path(path)):
+        if format.recognises is not None and format.recognises(Path(path)):
             return format
     ending = Path(Path(path).name.removesuffix(".gz")).suffix.lower()
-    for format in FORMATS.values():
-        if ending in format.suffixes:
-            return format
-    known = ", ".join(map(_shown, FORMATS.values()))
-    what = "nothing in this folder means a format" if folder else f"the ending {ending!r} means no format"
+    meant = [format for format in FORMATS.values() if ending in format.suffixes]
+    if len(meant) == 1:
+        return meant[0]
+    known = ", ".join(map(_shown, meant or FORMATS.values()))
+    what = f"the ending {ending!r} means {'several formats' if meant else 'no format'}"
+    if Path(path).is_dir():
+        what = "nothing in this folder means a format"
     raise UsageError(f"{path}: {what}. Name one of {known}")
 
 

@@ -43,7 +43,8 @@ class Format:
             `tagweave.formats.soft_columns.SoftDocument`.
         read_options: dataclass of what can be set in reading; formats of text without tokens extend
             `tagweave.formats.raw_text.TextOptions` and make their documents with `text_documents` there.
-        recognises: tells whether a folder is of this format, for formats that are folders; asked before endings.
+        recognises: tells whether a folder or file that exists is of this format, for formats that are folders, or that
+            share an ending with others; asked before endings.
         holds_tags: tells whether the entities of a file are tags, which can be read in more than one way.
         write: writes a corpus, or None if the format can only be read.
         write_options: dataclass of what can be set in writing.
