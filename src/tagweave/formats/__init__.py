@@ -17,17 +17,19 @@ from tagweave.formats.bioc import BIOC
 from tagweave.formats.brat import BRAT
 from tagweave.formats.chmm_alt import CHMM_ALT
 from tagweave.formats.conll import COLUMNS
+from tagweave.formats.conllu import CONLLU
 from tagweave.formats.corpora import corpora
 from tagweave.formats.json_lines import JSON_LINES
 from tagweave.formats.problems import FormatWarning, Problem
 from tagweave.formats.pubtator import PUBTATOR
 from tagweave.formats.semeval import SEMEVAL
 from tagweave.formats.streams import STANDARD
+from tagweave.formats.text import TEXT
 
 __all__ = ["FORMATS", "Format", "FormatWarning", "Problem", "format_of", "read", "read_batches", "write"]
 
 FORMATS: dict[str, Format] = {
-    format.name: format for format in (JSON_LINES, COLUMNS, CHMM_ALT, PUBTATOR, BIOC, BRAT, SEMEVAL)
+    format.name: format for format in (JSON_LINES, TEXT, COLUMNS, CONLLU, CHMM_ALT, PUBTATOR, BIOC, BRAT, SEMEVAL)
 }
 """All formats by name."""
 

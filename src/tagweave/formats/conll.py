@@ -23,7 +23,7 @@ from tagweave.errors import AlignmentError, FormatError, LabelError, UsageError
 from tagweave.formats.base import AnyPath, Format, NoOptions
 from tagweave.formats.losses import held_by_tags
 from tagweave.formats.problems import Problems
-from tagweave.formats.streams import BYTE_ORDER_MARK, shown_name, stem, written
+from tagweave.formats.streams import BYTE_ORDER_MARK, Lines, shown_name, stem, written
 from tagweave.formats.tagged import NumberedLine, Sentence, TagOptions, tagged_documents
 from tagweave.formats.tags import tags_from_spans
 
@@ -134,7 +134,7 @@ def column_documents(path: AnyPath, options: ReadColumns, problems: Problems) ->
     Raises:
         FormatError: a line has no tag, a stray tag or too many columns; the message names file and line.
     """
-    return tagged_documents(path, lambda: _ColumnReader(path, options), options, problems)
+    return tagged_documents(path, Lines(path), lambda _: _ColumnReader(path, options), options, problems)
 
 
 def write_columns(corpus: Corpus, path: AnyPath, options: NoOptions) -> None:

@@ -25,7 +25,7 @@ A source may give soft labels too: an object with `labels` and `probabilities` i
 import contextlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NoReturn
 
@@ -77,9 +77,9 @@ def json_documents(path: AnyPath, options: ReadRecords, problems: Problems) -> I
     Raises:
         FormatError, AlignmentError, LabelError: a record is wrong; the message names file, line and id.
     """
-    lines: Iterable[tuple[int, str]] = read_lines(path)
+    lines = Lines(path)
     if options.mode == "strict" and options.scheme is None:
-        lines = Lines(path)
+        lines.keep()
         options = replace(options, scheme=_scheme(lines, options))
     reader = RecordReader(options, problems)
     count = 0
@@ -101,7 +101,7 @@ def json_documents(path: AnyPath, options: ReadRecords, problems: Problems) -> I
     reader.report()
 
 
-def _scheme(lines: Iterable[tuple[int, str]], options: ReadRecords) -> str:
+def _scheme(lines: Lines, options: ReadRecords) -> str:
     """The scheme of the tags of a whole file."""
     reader = RecordReader(options, Problems(""))
     for _, line in lines:

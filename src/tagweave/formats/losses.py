@@ -1,8 +1,10 @@
 """What a format cannot hold: noted in one way by all writers."""
 
-from collections.abc import Collection
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
+
+import numpy as np
 
 from tagweave.corpus import Corpus
 from tagweave.formats.problems import Problems
@@ -11,7 +13,7 @@ Part = Literal["entities", "sources", "links", "soft_labels", "scores", "groups"
 """Part of a corpus; `scores` are those of the entities."""
 
 
-def report_losses(corpus: Corpus, problems: Problems, format: str, holds: Collection[Part] = ()) -> None:
+def report_losses(corpus: Corpus, problems: Problems, format: str, holds: Sequence[Part] = ()) -> None:
     """Note which parts of a corpus a format cannot hold.
 
     Args:
@@ -51,4 +53,8 @@ def held_by_tags(corpus: Corpus, problems: Problems, format: str) -> Corpus:
     lost = len(corpus.entities) - len(entities)
     if lost:
         problems.add("overlap", "entities left out that overlap a longer one", None, "the longest stays", lost)
+    unknown = [corpus.id_list[index] for index in np.flatnonzero(~corpus.entities.ran)]
+    if unknown:
+        title = "documents whose entities nobody told, written as documents without any"
+        problems.add("unlabelled", title, unknown[0], "all O", len(unknown))
     return replace(plain, entities=entities)

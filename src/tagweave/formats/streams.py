@@ -8,7 +8,8 @@ import gzip
 import os
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, islice
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -59,8 +60,8 @@ def opened(path: str | Path) -> Iterator[BinaryIO]:
         raise UsageError(f"{path} cannot be read: {error.strerror or error}") from None
 
 
-def read_lines(path: str | Path) -> Iterator[tuple[int, str]]:
-    r"""Line numbers from 1, and lines without their ends.
+def read_lines(path: str | Path, ends: bool = False) -> Iterator[tuple[int, str]]:
+    r"""Line numbers from 1, and lines, without their ends unless `ends` is set.
 
     Raises:
         UsageError: the file cannot be opened.
@@ -71,26 +72,53 @@ def read_lines(path: str | Path) -> Iterator[tuple[int, str]]:
             line = decoded(raw, f"{shown_name(path)}, line {number}")
             if number == 1:
                 line = line.removeprefix(BYTE_ORDER_MARK)
-            yield number, line.removesuffix("\n").removesuffix("\r")
+            yield number, line if ends else line.removesuffix("\n").removesuffix("\r")
+
+
+LOOK_AHEAD = 1000
+"""How many lines of standard input are read to see what is in it."""
 
 
 class Lines:
-    """The lines of a file, as `read_lines` gives them, for going through them more than once.
+    """The lines of a file, as `read_lines` gives them, with a look at what comes.
 
-    A file is read again each time; standard input can be read only once, so its lines are kept.
+    A file can be read again, standard input cannot: only its first lines are looked at, and to go through it twice all
+    its lines are kept in memory.
+
+    Args:
+        path: the file.
+        ends: whether lines keep their ends.
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, ends: bool = False) -> None:
         self._path = path
-        self._kept: list[tuple[int, str]] | None = None
+        self._ends = ends
+        self._source = read_lines(path, ends)
+        self._held: list[tuple[int, str]] = []
 
     def __iter__(self) -> Iterator[tuple[int, str]]:
-        """Line numbers from 1, and lines without their ends."""
+        """Line numbers from 1, and lines; those of standard input only once, unless they are kept."""
+        if str(self._path) == STANDARD:
+            return chain(self._held, self._source)
+        return read_lines(self._path, self._ends)
+
+    def keep(self) -> None:
+        """Make it possible to go through the lines more than once."""
+        if str(self._path) == STANDARD:
+            self._held.extend(self._source)
+
+    def first(self) -> list[str]:
+        """The first lines, at most `LOOK_AHEAD` of them."""
         if str(self._path) != STANDARD:
-            return read_lines(self._path)
-        if self._kept is None:
-            self._kept = list(read_lines(self._path))
-        return iter(self._kept)
+            return [line for _, line in islice(self, LOOK_AHEAD)]
+        self._held.extend(islice(self._source, max(LOOK_AHEAD - len(self._held), 0)))
+        return [line for _, line in self._held[:LOOK_AHEAD]]
+
+    def look(self, sees: Callable[[Iterable[str]], bool]) -> bool:
+        """Whether something is among the lines of a file, or among the first lines of standard input."""
+        if str(self._path) == STANDARD:
+            return sees(self.first())
+        return sees(line for _, line in self)
 
 
 def read_text(path: str | Path) -> str:

@@ -8,7 +8,7 @@ from tagweave.corpus import Document
 from tagweave.errors import DataError, FormatError, LabelError
 from tagweave.formats.base import AnyPath, OnError, placed, report_skipped
 from tagweave.formats.problems import Problems
-from tagweave.formats.streams import Lines, read_lines, shown_name
+from tagweave.formats.streams import Lines, shown_name
 from tagweave.formats.tag_parser import TagParser
 from tagweave.formats.tags import Scheme, spans_from_parsed
 from tagweave.labels import Decoding
@@ -55,7 +55,11 @@ class SentenceReader(Protocol):
 
 
 def tagged_documents(
-    path: AnyPath, reader: Callable[[], SentenceReader], options: TagOptions, problems: Problems
+    path: AnyPath,
+    lines: Lines,
+    reader: Callable[[Problems], SentenceReader],
+    options: TagOptions,
+    problems: Problems,
 ) -> Iterator[Document]:
     """The documents of a file of tagged sentences.
 
@@ -64,18 +68,20 @@ def tagged_documents(
 
     Args:
         path: the file.
-        reader: makes what reads it once.
+        lines: its lines.
+        reader: makes what reads it once, and notes problems.
         options: how tags are read.
-        problems: where is noted what does not fit the scheme.
+        problems: where is noted what is repaired, left out, or does not fit the scheme.
     """
-    if options.mode == "lenient" or options.scheme is not None:
-        tags = TagParser(options.scheme)
-        yield from _documents(path, read_lines(path), reader(), options, tags, problems)
-    else:
-        lines, first, tags = Lines(path), TagParser(None), TagParser(None)
-        for _ in _documents(path, lines, reader(), replace(options, mode="lenient"), first, Problems("")):
+    scheme: Scheme | None = None
+    if options.mode == "strict" and options.scheme is None:
+        lines.keep()
+        first, silent = TagParser(None), Problems("")
+        for _ in _documents(path, lines, reader(silent), replace(options, mode="lenient"), first, silent):
             pass
-        yield from _documents(path, lines, reader(), options, tags, problems, first.scheme)
+        scheme = first.scheme
+    tags = TagParser(options.scheme)
+    yield from _documents(path, lines, reader(problems), options, tags, problems, scheme)
     tags.report(problems, options.mode)
 
 
