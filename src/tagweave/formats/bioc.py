@@ -39,6 +39,7 @@ from tagweave.formats.standoff import (
     mention_documents,
     refuse_or_report,
     text_and_spans,
+    units_hint,
 )
 from tagweave.formats.streams import shown_name, stem
 from tagweave.formats.xml_files import checked_text, elements, has_root, text_element, whole_number, write_elements
@@ -139,21 +140,23 @@ def _mentions(
             problems.add("no_location", "annotations without location left out", name, label)
             continue
         surface = element.findtext("text") or None
+        label = f"{label} (offset {locations[0][0]})"
         try:
-            pieces = sorted(_place(start, length, parts, label, options.offset_unit) for start, length in locations)
+            pieces = sorted(_place(start, length, parts, options.offset_unit) for start, length in locations)
         except AlignmentError as error:
-            refuse_or_report(error, surface, name, options, problems)
+            hint = units_hint("".join(part.text for part in parts), options)
+            refuse_or_report(AlignmentError(f"{label} {error}. {hint}"), surface, name, options, problems)
             continue
         yield Mention(tuple(pieces), _type(element, options.type_key, label), surface, label)
 
 
-def _place(offset: int, length: int, parts: Sequence[_Part], label: str, unit: OffsetUnit) -> tuple[int, int]:
+def _place(offset: int, length: int, parts: Sequence[_Part], unit: OffsetUnit) -> tuple[int, int]:
     """Start and end in the text of the document of a location in the file."""
     places = []
     for inside in (offset, offset + max(length, 1) - 1):
         index = bisect_right(parts, inside, key=lambda part: part.offset) - 1
         if index < 0 or inside >= parts[index].offset + _length(parts[index].text, unit):
-            raise AlignmentError(f"{label}, {offset} to {offset + length}, does not lie within the passages")
+            raise AlignmentError(f"does not lie within the passages with its length {length}")
         places.append(inside - parts[index].offset + parts[index].start)
     return places[0], places[1] + min(length, 1)
 

@@ -80,6 +80,13 @@ def mention_documents(
     return text_documents(name, text, replace(options, offset_unit="codepoint"), problems, entities=spans)
 
 
+def units_hint(text: str, options: TextOptions, hint: str = "") -> str:
+    """What to do about places that are not in a text: what offsets count may be another unit."""
+    if options.offset_unit == "codepoint" and any(ord(character) > 0xFFFF for character in text):
+        return f"If offsets count UTF-16 units, read with offset_unit='utf16'. {hint}".strip()
+    return hint or "Offsets must count characters of this very text"
+
+
 def refuse_or_report(
     error: AlignmentError, surface: str | None, document: str, options: TextOptions, problems: Problems
 ) -> None:
@@ -178,9 +185,7 @@ class _Placing:
 
     @property
     def _hint(self) -> str:
-        if self._units is None and any(ord(character) > 0xFFFF for character in self.text):
-            return f"If offsets count UTF-16 units, read with offset_unit='utf16'. {self.hint}".strip()
-        return self.hint or "Offsets must count characters of this very text"
+        return units_hint(self.text, self.options, self.hint)
 
     def _elsewhere(self, surface: str, start: int) -> str:
         """Where the words of a mention are, if they are not where it says."""
