@@ -1,20 +1,33 @@
+import contextlib
 import tempfile
 import warnings
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from formats.mention_texts import contents, corpora
 from tagweave.annotations import Annotations, Span
 from tagweave.corpus import Corpus, Document
-from tagweave.errors import AlignmentError
+from tagweave.errors import AlignmentError, TagweaveError
 from tagweave.formats import FormatWarning, read, write
 from tagweave.formats.problems import Problems
 from tagweave.formats.raw_text import TextOptions
 from tagweave.formats.standoff import Discontinuous, Mention, mention_documents, text_and_spans
 
 FORMATS = ["pubtator", "bioc", "brat", "semeval"]
+SOUND = Corpus.from_documents(
+    [
+        Document(
+            "d",
+            ["Ada", "left", "\U0001f680", "Oslo"],
+            text="Ada left \U0001f680\nOslo",
+            characters=[(0, 3), (4, 8), (9, 10), (11, 15)],
+            entities=[Span(0, 1, "PER"), Span(2, 4, "LOC")],
+        )
+    ]
+)
 
 
 def found(
@@ -165,6 +178,27 @@ def test_what_is_written_is_read(format: str, corpus: Corpus) -> None:
         }
     else:
         assert result == expected
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@settings(max_examples=150)
+@given(data=st.data())
+def test_a_damaged_file_is_read_or_refused(format: str, data: st.DataObject) -> None:
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore", FormatWarning)
+        write(SOUND, Path(folder, "out"), format=format)
+        path = Path(folder, "out", "d.ann") if format == "brat" else Path(folder, "out")
+        content = bytearray(path.read_bytes())
+        for _ in range(data.draw(st.integers(1, 4))):
+            start = data.draw(st.integers(0, len(content) - 1))
+            end = start + data.draw(st.integers(0, 3))
+            content[start:end] = data.draw(
+                st.sampled_from([b"", b"9", b"-", b"\t", b"\n", b"<", b"&x;", b"\xff", b";", b"|"])
+            )
+        path.write_bytes(content)
+        with contextlib.suppress(TagweaveError):
+            for document in read(path, format=format):
+                assert document.entities is not None
 
 
 @pytest.mark.parametrize("format", FORMATS)
