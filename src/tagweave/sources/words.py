@@ -1,7 +1,8 @@
 """What sources that look at words share: forms of words, the analysis they ask for, runs and longest matches."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Literal
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
+from typing import Any, Generic, Literal, TypeVar
 
 from tagweave.annotations import Span
 from tagweave.corpus import Document
@@ -95,6 +96,43 @@ def longest(spans: Iterable[tuple[int, int, str]]) -> list[tuple[int, int, str]]
             kept.append(span)
             taken.update(range(span[0], span[1]))
     return sorted(kept, key=lambda span: span[0])
+
+
+Key = TypeVar("Key")
+
+
+class Phrases(Generic[Key]):
+    """Finds phrases at whole tokens, however phrase and text are cut into tokens: "don't" is found in `do n't`.
+
+    Where a phrase has a blank, a token must end. Words and phrases are compared as they are; give both in one form.
+
+    Args:
+        phrases: the phrases by any key.
+
+    >>> phrases = Phrases({"n": "does n't", "y": "New York"})
+    >>> list(phrases.find(["New", "York", "does", "n't", "sleep"]))
+    [(0, 2, 'y'), (2, 4, 'n')]
+    >>> list(Phrases({"x": "the rapist"}).find(["therapist"]))
+    []
+    """
+
+    def __init__(self, phrases: Mapping[Key, str] | None = None) -> None:
+        self._by_first: dict[str, list[tuple[str, tuple[int, ...], Key]]] = {}
+        for key, phrase in (phrases or {}).items():
+            words = phrase.split()
+            ends = tuple(accumulate(map(len, words)))
+            if words:
+                self._by_first.setdefault(words[0][0], []).append(("".join(words), ends, key))
+
+    def find(self, words: Sequence[str]) -> Iterator[tuple[int, int, Key]]:
+        """First token, first token after, and key of each place of each phrase, overlapping ones too."""
+        text = "".join(words)
+        starts = list(accumulate(map(len, words), initial=0))
+        number = {start: token for token, start in reversed(list(enumerate(starts)))}
+        for token, start in enumerate(starts[:-1]):
+            for phrase, ends, key in self._by_first.get(text[start : start + 1], ()):
+                if text.startswith(phrase, start) and all(start + end in number for end in ends):
+                    yield token, number[start + ends[-1]], key
 
 
 def votes_of(document: Document, names: str | Sequence[str]) -> list[Span] | None:
