@@ -18,7 +18,7 @@ from tagweave.formats.brat import BRAT
 from tagweave.formats.chmm_alt import CHMM_ALT
 from tagweave.formats.conll import COLUMNS
 from tagweave.formats.conllu import CONLLU
-from tagweave.formats.corpora import corpora
+from tagweave.formats.corpora import corpora_of
 from tagweave.formats.json_lines import JSON_LINES
 from tagweave.formats.problems import FormatWarning, Problem
 from tagweave.formats.pubtator import PUBTATOR
@@ -102,7 +102,7 @@ def read(
     [Span(start=0, end=1, type='PER', score=None)]
     """
     found = format_of(path, format)
-    [corpus] = corpora(found, path, Types(types, coarse), create(found.read_options, options))
+    [corpus] = corpora_of(found, path, Types(types, coarse), create(found.read_options, options))
     return corpus
 
 
@@ -149,7 +149,7 @@ def read_batches(
     if documents < 1:
         raise UsageError(f"documents must be at least 1, not {documents}")
     found = format_of(path, format)
-    return corpora(found, path, Types(types, coarse), create(found.read_options, options), documents)
+    return corpora_of(found, path, Types(types, coarse), create(found.read_options, options), documents)
 
 
 def write(corpus: Corpus, path: str | Path, *, format: str | None = None, **options: Any) -> None:  # noqa: ANN401

@@ -13,7 +13,7 @@ from tagweave.formats.soft_columns import SoftColumns
 from tagweave.formats.streams import shown_name
 
 
-def corpora(
+def corpora_of(
     format: Format,
     path: AnyPath,
     types: Types,
