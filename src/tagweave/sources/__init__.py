@@ -1,5 +1,6 @@
 """Labelling sources: what looks at text and votes."""
 
+from tagweave.sources.abbreviations import Abbreviations
 from tagweave.sources.affixes import Affixes
 from tagweave.sources.base import Source, Vote, Votes, groups, tokens_at
 from tagweave.sources.functions import labeling_function
@@ -13,6 +14,7 @@ from tagweave.sources.triggers import Triggers
 SOURCES: dict[str, type[Source]] = {
     source.kind: source
     for source in (
+        Abbreviations,
         Affixes,
         HeadNouns,
         OutsideWords,
@@ -28,6 +30,7 @@ SOURCES: dict[str, type[Source]] = {
 
 __all__ = [
     "SOURCES",
+    "Abbreviations",
     "Affixes",
     "HeadNouns",
     "OutsideWords",
