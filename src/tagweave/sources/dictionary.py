@@ -1,0 +1,208 @@
+"""`Dictionary`: votes for every occurrence of phrases from lists, a million of them if need be."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tagweave.corpus import Document
+from tagweave.errors import DataError, UsageError, unknown_name
+from tagweave.sources.base import Source, Vote, Votes
+from tagweave.sources.phrase_files import Phrase, read_phrases
+from tagweave.sources.phrase_matching import Hits, Laid, PhraseMatcher
+from tagweave.sources.proper import is_proper
+
+Case = Literal["exact", "ignore", "capitals"]
+"""Which spellings of a phrase count: as it is listed, with any case, or as it is listed and all in capitals."""
+
+
+@dataclass
+class Dictionary(Source):
+    """Phrases from lists.
+
+    An occurrence begins and ends with a token. What the settings exclude is taken out first; of the occurrences that
+    are left, the longest counts where some overlap, then the leftmost. A phrase with several types votes for each.
+
+    Attributes:
+        phrases: files of phrases, see `tagweave.sources.phrase_files.read_phrases`.
+        words: phrases given here.
+        type: the type of phrases whose file names none; for files with types, only phrases of this type are used.
+        rename: other names for the types that the files name.
+        case: `exact`, `ignore`, or `capitals` (as listed, and all in capitals).
+        lemma: whether phrases are looked for among the base forms of the tokens too, where no phrase was found; needs a
+            pipeline.
+        min_length, max_length: characters of a phrase; max_length 0 is no limit.
+        min_tokens, max_tokens: tokens of an occurrence; max_tokens 0 is no limit.
+        exclude: phrases that do not count, in any case.
+        proper: whether some token of an occurrence must look like a name (see `tagweave.sources.proper.is_proper`).
+        not_over: earlier sources whose spans an occurrence may not touch.
+        pipeline: spaCy pipeline for base forms.
+
+    >>> cities = Dictionary("cities", words=("New York", "York"), type="LOC")
+    >>> [list(votes) for votes in cities.annotate([Document("d", ["New", "York", "or", "York"])])]
+    [[(0, 2, 'LOC'), (3, 4, 'LOC')]]
+    """
+
+    kind = "dictionary"
+
+    phrases: tuple[Path, ...] = ()
+    _: KW_ONLY
+    words: tuple[str, ...] = ()
+    type: str = ""
+    rename: dict[str, str] = field(default_factory=dict)
+    case: Case = "exact"
+    lemma: bool = False
+    min_length: int = 1
+    max_length: int = 0
+    min_tokens: int = 1
+    max_tokens: int = 0
+    exclude: tuple[str, ...] = ()
+    proper: bool = False
+    not_over: tuple[str, ...] = ()
+    pipeline: str | None = None
+
+    def __post_init__(self) -> None:
+        if not self.phrases and not self.words:
+            raise UsageError(f"dictionary {self.name!r} needs phrases (files) or words")
+        if self.words and not self.type:
+            raise UsageError(f"dictionary {self.name!r} has words without a type")
+        if self.case not in ("exact", "ignore", "capitals"):
+            raise unknown_name("case", self.case, ("exact", "ignore", "capitals"))
+        if self.lemma and self.pipeline is None:
+            raise UsageError(f"dictionary {self.name!r} compares base forms: name the pipeline that finds them")
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """The types of its phrases."""
+        return tuple(sorted({name for names in self._entries.values() for name in names}))
+
+    def load(self) -> None:
+        """Read the files and build the automaton."""
+        _ = self._matcher
+
+    @cached_property
+    def _entries(self) -> dict[str, tuple[str, ...]]:
+        """The types of each spelling that counts."""
+        entries: dict[str, tuple[str, ...]] = {}
+        banned = {_squeezed(phrase).lower() for phrase in self.exclude}
+        for phrase in self._listed():
+            text, name = _squeezed(phrase.text), self._type_of(phrase)
+            if name is None or not self._long_enough(text) or text.lower() in banned:
+                continue
+            for spelling in self._spellings(text):
+                known = entries.get(spelling, ())
+                if name not in known:
+                    entries[spelling] = (*known, name)
+        if not entries:
+            raise DataError(f"dictionary {self.name!r}: its settings leave no phrase")
+        return entries
+
+    def _spellings(self, text: str) -> tuple[str, ...]:
+        if self.case == "ignore":
+            return (text.lower(),)
+        return (text, text.upper()) if self.case == "capitals" else (text,)
+
+    def _listed(self) -> Iterator[Phrase]:
+        yield from (Phrase(word, self.type) for word in self.words)
+        for path in self.phrases:
+            yield from read_phrases(Path(path))
+
+    def _type_of(self, phrase: Phrase) -> str | None:
+        """The type that a phrase votes for, None if it is not wanted."""
+        if phrase.type is None:
+            if not self.type:
+                raise DataError(f"dictionary {self.name!r}: the phrase {phrase.text!r} has no type; give one as `type`")
+            return self.type
+        name = self.rename.get(phrase.type, phrase.type)
+        return name if self.type in ("", name) else None
+
+    def _long_enough(self, text: str) -> bool:
+        return len(text) >= max(self.min_length, 1) and (not self.max_length or len(text) <= self.max_length)
+
+    @cached_property
+    def _matcher(self) -> PhraseMatcher:
+        return PhraseMatcher(self._entries)
+
+    @cached_property
+    def _lemma_matcher(self) -> PhraseMatcher:
+        return PhraseMatcher(text.lower() for text in self._entries)
+
+    @cached_property
+    def _names(self) -> list[tuple[str, ...]]:
+        """The types of each phrase number of the automata."""
+        return list(self._entries.values())
+
+    def annotate(self, documents: Sequence[Document]) -> Iterable[Votes]:
+        """The occurrences in each document."""
+        words = [token for document in documents for token in document.tokens]
+        if not words:
+            return [[] for _ in documents]
+        after = [gap for document in documents for gap in _gaps(document)]
+        offsets = np.cumsum([0, *(len(document.tokens) for document in documents)])
+        spelled = [word.lower() for word in words] if self.case == "ignore" else words
+        found = self._allowed(self._matcher.find(Laid.of(spelled, after)), documents, offsets).longest()
+        if self.lemma:
+            lemmas = [token.lemma_.lower() for document in documents for token in document.parse]
+            more = self._allowed(self._lemma_matcher.find(Laid.of(lemmas, after)), documents, offsets)
+            found = found.and_apart(more.longest())
+        return self._votes(found, offsets)
+
+    def _allowed(self, hits: Hits, documents: Sequence[Document], offsets: NDArray[np.int64]) -> Hits:
+        """The hits that the settings leave."""
+        hits = hits.where(hits.last - hits.first >= self.min_tokens)
+        if self.max_tokens:
+            hits = hits.where(hits.last - hits.first <= self.max_tokens)
+        if self.not_over:
+            hits = hits.where(~hits.touching(_taken(documents, self.not_over, offsets)))
+        if self.proper:
+            hits = hits.where(hits.touching(_proper(documents, hits, offsets)))
+        return hits
+
+    def _votes(self, hits: Hits, offsets: NDArray[np.int64]) -> list[list[Vote]]:
+        votes: list[list[Vote]] = [[] for _ in range(len(offsets) - 1)]
+        documents = np.searchsorted(offsets, hits.first, side="right") - 1
+        begins = offsets[documents]
+        rows = (hits.phrases, documents, hits.first - begins, hits.last - begins)
+        for phrase, document, first, last in zip(*(row.tolist() for row in rows), strict=True):
+            votes[document].extend((first, last, name) for name in self._names[phrase])
+        return votes
+
+
+def _squeezed(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _gaps(document: Document) -> Iterator[str]:
+    """What follows each token: a blank, nothing, or a line feed after the last."""
+    places = document.characters
+    if places is None:
+        yield from [" "] * (len(document.tokens) - 1)
+    else:
+        yield from (" " if places[i][1] < places[i + 1][0] else "" for i in range(len(places) - 1))
+    if document.tokens:
+        yield "\n"
+
+
+def _taken(documents: Sequence[Document], names: Sequence[str], offsets: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Tokens in a span of any of the named sources, of shape [tokens]."""
+    taken = np.zeros(int(offsets[-1]), bool)
+    for document, offset in zip(documents, offsets, strict=False):
+        for name in names:
+            for start, end, *_ in document.sources.get(name) or ():
+                taken[offset + start : offset + end] = True
+    return taken
+
+
+def _proper(documents: Sequence[Document], hits: Hits, offsets: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Tokens in a hit that look like names, of shape [tokens]."""
+    inside = np.flatnonzero(hits.covered(int(offsets[-1])))
+    owners = np.searchsorted(offsets, inside, side="right") - 1
+    proper = np.zeros(int(offsets[-1]), bool)
+    proper[inside] = [
+        is_proper(documents[owner], int(word - offsets[owner])) for word, owner in zip(inside, owners, strict=True)
+    ]
+    return proper

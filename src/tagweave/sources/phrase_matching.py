@@ -1,0 +1,174 @@
+"""All occurrences of many phrases in tokens, by an Aho-Corasick automaton over the text that the tokens make.
+
+The tokens of many documents are laid end to end in one string, with a blank where the text has one, and a line feed
+between documents. The automaton finds every phrase in it at once, and hits that do not begin and end with a token are
+dropped. So the matching does not depend on how the text was cut, as long as both ends of a phrase are ends of tokens.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tagweave.annotations import Annotations
+from tagweave.formats.words import tokenize
+
+
+@dataclass(frozen=True, eq=False)
+class Laid:
+    """The words of documents in one string.
+
+    Attributes:
+        text: the string.
+        starts, ends: where each word lies in it, each of shape [words].
+    """
+
+    text: str
+    starts: NDArray[np.int64]
+    ends: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, words: Sequence[str], after: Sequence[str]) -> Self:
+        r"""Words, and what follows each of them: a blank, nothing, or a line feed after the last of a document.
+
+        >>> Laid.of(["Oslo", ".", "Rome"], ["", "\n", "\n"]).text
+        'Oslo.\nRome\n'
+        """
+        lengths = np.fromiter(map(len, words), np.int64, len(words))
+        gaps = np.fromiter(map(len, after), np.int64, len(words))
+        starts = np.cumsum(lengths + gaps) - lengths - gaps
+        return cls("".join(chain.from_iterable(zip(words, after, strict=True))), starts, starts + lengths)
+
+
+@dataclass(frozen=True, eq=False)
+class Hits:
+    """Occurrences of phrases.
+
+    Attributes:
+        phrases: number of the phrase, of shape [hits].
+        first, last: its first word and the first word after it, each of shape [hits].
+    """
+
+    phrases: NDArray[np.int64]
+    first: NDArray[np.int64]
+    last: NDArray[np.int64]
+
+    def where(self, kept: NDArray[np.bool_]) -> Self:
+        """The hits under a mask of shape [hits]."""
+        return type(self)(self.phrases[kept], self.first[kept], self.last[kept])
+
+    def touching(self, words: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Which hits have a marked word, of shape [hits]; `words` is of shape [words]."""
+        before = np.concatenate([[0], np.cumsum(words)])
+        return np.asarray(before[self.last] > before[self.first])
+
+    def covered(self, words: int) -> NDArray[np.bool_]:
+        """Which words lie in a hit, of shape [words]."""
+        changes = np.bincount(self.first, minlength=words + 1) - np.bincount(self.last, minlength=words + 1)
+        return np.asarray(np.cumsum(changes)[:-1] > 0)
+
+    def longest(self) -> Self:
+        """The hits that stay when no two may share a word unless they are the same words: the longest, then leftmost.
+
+        >>> hits = Hits(np.array([0, 1, 2]), np.array([0, 1, 1]), np.array([2, 4, 4]))
+        >>> hits.longest().phrases.tolist()
+        [1, 2]
+        """
+        places = np.unique(np.stack([self.first, self.last], axis=1), axis=0)
+        chosen = Annotations(
+            ran=np.ones(1, bool),
+            offsets=np.array([0, len(places)]),
+            starts=places[:, 0].astype(np.int32),
+            ends=places[:, 1].astype(np.int32),
+            type_ids=np.ones(len(places), np.int16),
+        ).without_overlaps()
+        row = np.searchsorted(chosen.starts, self.first)
+        row[row == len(chosen)] = 0
+        if not len(chosen):
+            return self
+        return self.where((chosen.starts[row] == self.first) & (chosen.ends[row] == self.last))
+
+    def and_apart(self, other: Self) -> Self:
+        """These hits, and those of another that share no word with them."""
+        words = int(max(self.last.max(initial=0), other.last.max(initial=0)))
+        more = other.where(~other.touching(self.covered(words)))
+        joined = [np.concatenate([mine, theirs]) for mine, theirs in zip(self._rows(), more._rows(), strict=True)]
+        order = np.argsort(joined[1], kind="stable")
+        return type(self)(*(row[order] for row in joined))
+
+    def _rows(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        return self.phrases, self.first, self.last
+
+
+class PhraseMatcher:
+    r"""Finds phrases in words.
+
+    A phrase matches as it is typed, and as the tokenisers of this package would cut it, so that `Wal-Mart` is found in
+    `Wal-Mart` and in `Wal - Mart`, and `Macy's` in `Macy 's`.
+
+    >>> matcher = PhraseMatcher(["New York", "York"])
+    >>> hits = matcher.find(Laid.of(["New", "York", "Yorkers"], [" ", " ", "\n"]))
+    >>> list(zip(hits.phrases.tolist(), hits.first.tolist(), hits.last.tolist()))
+    [(0, 0, 2), (1, 1, 2)]
+    """
+
+    def __init__(self, phrases: Iterable[str]) -> None:
+        from ahocorasick_rs import AhoCorasick, Implementation
+
+        spellings: dict[str, int] = {}
+        owners: list[int] = []
+        more: list[tuple[int, int]] = []
+        for number, phrase in enumerate(phrases):
+            for spelling in spellings_of(phrase):
+                place = spellings.setdefault(spelling, len(owners))
+                if place == len(owners):
+                    owners.append(number)
+                elif owners[place] != number:
+                    more.append((place, number))
+        self._owners = np.array(owners, np.int64)
+        self._shared = np.array(sorted({*more}), np.int64).reshape(-1, 2)
+        self._automaton: Any = AhoCorasick(spellings, implementation=Implementation.ContiguousNFA, store_patterns=False)
+
+    def find(self, laid: Laid) -> Hits:
+        """Every occurrence of every phrase, in the order of where it ends."""
+        found = self._automaton.find_matches_as_indexes(laid.text, overlapping=True)
+        rows = np.fromiter(chain.from_iterable(found), np.int64, 3 * len(found)).reshape(-1, 3)
+        first = np.searchsorted(laid.starts, rows[:, 1])
+        last = np.searchsorted(laid.ends, rows[:, 2])
+        whole = (first < len(laid.starts)) & (last < len(laid.ends))
+        whole[whole] = (laid.starts[first[whole]] == rows[whole, 1]) & (laid.ends[last[whole]] == rows[whole, 2])
+        return self._with_shared(rows[whole, 0], first[whole], last[whole] + 1)
+
+    def _with_shared(self, places: NDArray[np.int64], first: NDArray[np.int64], last: NDArray[np.int64]) -> Hits:
+        """Hits of spellings as hits of phrases: a spelling may be of several."""
+        phrases = self._owners[places]
+        begin = np.searchsorted(self._shared[:, 0], places)
+        counts = np.searchsorted(self._shared[:, 0], places, side="right") - begin
+        if not counts.any():
+            return Hits(phrases, first, last)
+        hits = np.repeat(np.arange(len(places)), counts)
+        within = np.arange(len(hits)) - np.repeat(np.cumsum(counts) - counts, counts)
+        others = self._shared[begin[hits] + within, 1]
+        order = np.argsort(np.concatenate([np.arange(len(places)), hits]), kind="stable")
+        return Hits(
+            np.concatenate([phrases, others])[order],
+            np.concatenate([first, first[hits]])[order],
+            np.concatenate([last, last[hits]])[order],
+        )
+
+
+def spellings_of(phrase: str) -> tuple[str, ...]:
+    """A phrase as it may stand in words with blanks between them.
+
+    >>> spellings_of("Macy's  Inc.")
+    ("Macy's Inc.", "Macy ' s Inc .", "Macy 's Inc.")
+    """
+    typed = " ".join(phrase.split())
+    if typed.isalnum() or not typed:
+        return (typed,) if typed else ()
+    cut = " ".join(typed[start:end] for start, end in tokenize(typed))
+    apart = typed.replace("'s", " 's").replace("\u2019s", " \u2019s")
+    return tuple(dict.fromkeys((typed, cut, " ".join(apart.split()))))

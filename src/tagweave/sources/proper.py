@@ -1,0 +1,34 @@
+"""Tokens that look like names."""
+
+from tagweave.corpus import Document
+
+_ENDINGS = frozenset(".!?:")
+_OPENINGS = frozenset({"'", '"', "`", "``", "\u201c", "\u2018", "(", "[", "-"})
+
+
+def is_proper(document: Document, index: int) -> bool:
+    """Whether a token looks like (a part of) a name.
+
+    It does if it is all in capitals, has a capital inside (`iPad`, `McCoy`), begins with a capital where no sentence
+    begins, or if the document was parsed and the token is a proper noun. Single letters are no names.
+
+    >>> document = Document("d", ["The", "iPad", "of", "Ada", "."])
+    >>> [is_proper(document, index) for index in range(5)]
+    [False, True, False, True, False]
+    """
+    token = document.tokens[index]
+    if len(token) < 2 or not token[0].isalnum():
+        return False
+    if document.parse is not None and document.parse[index].pos_ == "PROPN":
+        return True
+    if any(letter.isupper() for letter in token[1:]):
+        return True
+    return token[0].isupper() and not _begins_sentence(document, index)
+
+
+def _begins_sentence(document: Document, index: int) -> bool:
+    """Whether no word stands before the token, or only signs that open or end a sentence."""
+    before = index - 1
+    while before >= 0 and document.tokens[before] in _OPENINGS:
+        before -= 1
+    return before < 0 or document.tokens[before] in _ENDINGS
