@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         UsageError,
     )
     from tagweave.evaluation import Scores, evaluate, score_tags
-    from tagweave.formats import read, read_batches, write
+    from tagweave.formats import read, read_batches, write, write_batches
     from tagweave.label_models import HMM, BestConsensus, ConditionalHMM, LabelModel, MajorityVote, SpanVote
     from tagweave.labels import LabelSet
     from tagweave.observations import Observations, observe
@@ -83,6 +83,7 @@ _MODULE_OF = {
     "score_tags": "evaluation",
     "with_gold": "analysis",
     "write": "formats",
+    "write_batches": "formats",
 }
 
 __all__ = [  # sorted as strings, capitals first
@@ -131,6 +132,7 @@ __all__ = [  # sorted as strings, capitals first
     "score_tags",
     "with_gold",
     "write",
+    "write_batches",
 ]
 
 

@@ -33,3 +33,43 @@ def test_unknown_formats(tagweave: CommandLine) -> None:
     name = tagweave("convert", "in.xyz", "-", "--from", "connl")
     assert name.code == 2
     assert "Did you mean 'conll'?" in name.words
+
+
+def test_text_to_sentences(tagweave: CommandLine) -> None:
+    Path("in.txt").write_text("Ada wrote. She left.\n\nOslo.\n", encoding="utf-8")
+    options = ("--set", "tokenizer=spacy", "--set", "sentences=true")
+    records = read_lines(tagweave.fine("convert", "in.txt", "-", *options).out)
+    assert [record["id"] for record in records] == ["in-0-0", "in-0-1", "in-1-0"]
+    assert [record["group"] for record in records] == ["in-paragraph-0", "in-paragraph-0", "in-paragraph-1"]
+    paragraphs = tagweave.fine("convert", "in.txt", "out.text", "--set", "unit=file")
+    assert "line breaks in texts, written as blanks" in paragraphs.words
+    assert Path("out.text").read_text(encoding="utf-8") == "Ada wrote. She left.  Oslo. \n"
+
+
+def test_options_of_writing(tagweave: CommandLine) -> None:
+    write_lines(Path("in.jsonl"), news(1, sources=False))
+    tagweave.fine("convert", "in.jsonl", "out.conllu", "--write-set", "column=true", "--write-set", "tag=Entity")
+    assert Path("out.conllu").read_text(encoding="utf-8").startswith("# global.columns = ID FORM")
+    tagweave.fine("convert", "out.conllu", "back.jsonl", "--set", "tag=Entity")
+    assert read_lines(Path("back.jsonl").read_text(encoding="utf-8"))[0]["entities"] == news(1)[0]["entities"]
+
+
+def test_unknown_options(tagweave: CommandLine) -> None:
+    write_lines(Path("in.jsonl"), news(1, sources=False))
+    for arguments, message in (
+        (("--set", "tokeniser=spacy"), "no setting of ReadRecords is called 'tokeniser'. Did you mean 'tokenizer'?"),
+        (("--set", "format=conll"), "no setting of ReadRecords is called 'format'"),
+        (("--write-set", "tag=X"), "no setting of NoOptions is called 'tag'"),
+    ):
+        result = tagweave("convert", "in.jsonl", "out.jsonl", *arguments)
+        assert result.code == 2
+        assert message in result.words
+    assert not Path("out.jsonl").exists()
+
+
+def test_columns_under_another_name(tagweave: CommandLine) -> None:
+    Path("in.txt").write_text("Ada B-PER\nwrote O\n", encoding="utf-8")
+    result = tagweave("convert", "in.txt", "-")
+    assert result.code == 1
+    assert "Name the format: --from conll" in result.words
+    assert read_lines(tagweave.fine("convert", "in.txt", "-", "--from", "conll").out)[0]["entities"] == [[0, 1, "PER"]]

@@ -36,7 +36,11 @@ def test_comments_only_before_a_sentence(path: Path) -> None:
         ("a B-\n", {}, "line 1: tag 'B-' names no entity type"),
         ("a X-Y\n", {"scheme": "BIO"}, "line 1: 'X-Y' is no tag of the scheme BIO"),
         ("a\tn\tO\nb\tO\n", {"delimiter": "\t"}, "line 2: 2 columns between '.t', but 3 are expected"),
-        ("a\tO\n\tO\n", {"delimiter": "\t"}, "line 2: no token"),
+        ("a\tO\n\tO\n", {"delimiter": "\t"}, "line 2: no token before the tag 'O'"),
+        ("a\t\n\tO\n", {"delimiter": "\t", "tags": False}, "line 2: no token"),
+        ("a O\nb O n\n", {"column": 3}, "line 1: no column 3, only 2"),
+        ("a n O\nO\n", {"token": -1}, "line 1: no tag after the token 'O'"),
+        ("a n O\nb O\n", {"column": -3, "token": 2}, "line 2: no column -3, only 2"),
     ],
 )
 def test_a_line_that_cannot_be_read(path: Path, text: str, arguments: dict[str, str], message: str) -> None:
@@ -56,6 +60,23 @@ def test_skipping_drops_the_bad_sentence_only(path: Path) -> None:
 def test_tokens_may_hold_blanks_with_a_delimiter(path: Path) -> None:
     path.write_text("New York\tB-X\n\n. \tO\n")
     assert read(path, delimiter="\t").tokens.to_pylist() == ["New York", ". "]
+
+
+def test_columns_by_number(path: Path) -> None:
+    path.write_text("1 Ada B-PER O\n2 wrote O B-X\n")
+    assert [span[:3] for span in read(path, token=2, column=3)[0].entities or ()] == [(0, 1, "PER")]
+    assert [span[:3] for span in read(path, token=2, column=-1)[0].entities or ()] == [(1, 2, "X")]
+    assert read(path, token=-3)[0].tokens == ["Ada", "wrote"]
+    for arguments in ({"token": 0}, {"column": 0}):
+        with pytest.raises(UsageError, match="there is no column 0"):
+            read(path, **arguments)
+
+
+def test_tokens_without_tags(path: Path) -> None:
+    path.write_text("-DOCSTART-\n\nAda\nwrote V x\n\n# a = b\nO\n")
+    documents = [*read(path, tags=False)]
+    assert [(document.tokens, document.entities) for document in documents] == [(["Ada", "wrote"], None), (["O"], None)]
+    assert {document.group for document in documents} == {"in-document-1"}
 
 
 def test_loose_starts_are_reported(path: Path) -> None:
@@ -130,10 +151,10 @@ def test_documents_and_types_that_columns_cannot_hold(path: Path) -> None:
 
 def test_what_is_lost_is_reported(path: Path) -> None:
     entities = [Span(0, 1, "X", 0.5), Span(0, 2, "Y")]
-    corpus = Corpus.from_documents([Document("d", ["a", "b"], entities=entities, sources={"s": [], "t": []})])
-    with pytest.warns(FormatWarning) as caught:
-        write(corpus, path)
+    document = Document("d", ["a", "b"], entities=entities, sources={"s": [], "t": []}, links={"l": []})
+    with pytest.warns(FormatWarning, match="first: document 'e'") as caught:
+        write(Corpus.from_documents([document, Document("e", ["c"])]), path)
     (warning,) = caught
     assert isinstance(warning.message, FormatWarning)
-    assert warning.message.counts == {"sources": 2, "overlap": 1, "scores": 1}
-    assert path.read_text() == "a\tB-Y\nb\tI-Y\n\n"
+    assert warning.message.counts == {"sources": 2, "links": 1, "overlap": 1, "scores": 1, "unlabelled": 1}
+    assert path.read_text() == "a\tB-Y\nb\tI-Y\n\nc\tO\n\n"

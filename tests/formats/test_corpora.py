@@ -13,7 +13,7 @@ from formats.standard_input import standard_input
 from tagweave.annotations import Span
 from tagweave.corpus import Document
 from tagweave.errors import AlignmentError, DataError, FormatError, LabelError, UsageError
-from tagweave.formats import FORMATS, Format, FormatWarning, corpora, read, read_batches
+from tagweave.formats import FORMATS, Format, FormatWarning, corpora, read, read_batches, write, write_batches
 from tagweave.formats.base import Types
 from tagweave.formats.problems import Problems
 
@@ -198,3 +198,15 @@ def test_ids_are_kept_in_few_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
         seen.add(name)
         assert all(before in seen for before in names[: number + 1])
     assert len(seen._sorted) == 100
+
+
+def test_a_stream_is_written_as_the_whole(tmp_path: Path) -> None:
+    records = [{"id": str(n), "tokens": ["a"], "group": "g", "sources": {"s": [[0, 1, "X"]]}} for n in range(5)]
+    path = lines(tmp_path / "in.jsonl", *records)
+    write(read(path), tmp_path / "whole.jsonl")
+    write_batches(read_batches(path, documents=2), tmp_path / "parts.jsonl.gz")
+    assert [*read(tmp_path / "parts.jsonl.gz")] == [*read(path)]
+    write_batches(read_batches(path, documents=2), path)
+    assert path.read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
+    with pytest.raises(UsageError, match="conll cannot be written as a stream, but can: jsonl"):
+        write_batches([], tmp_path / "out.conll")

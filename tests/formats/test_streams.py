@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from formats.standard_input import standard_input
 from tagweave.errors import FormatError, UsageError
-from tagweave.formats.streams import read_lines, read_text, stem, written
+from tagweave.formats.streams import Lines, read_lines, read_text, stem, written
 
 
 @pytest.fixture
@@ -106,6 +107,22 @@ def test_standard_input_and_output(monkeypatch: pytest.MonkeyPatch) -> None:
     with written("-") as handle:
         handle.write("é".encode())
     assert output.getvalue().decode() == "é"
+
+
+def test_lines_are_looked_at_before_they_are_read(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    content = "".join(f"{number}\n" for number in range(1, 1202))
+    path.write_text(content, encoding="utf-8")
+    standard_input(monkeypatch, content.encode())
+    for lines, all_seen in ((Lines(path), True), (Lines("-"), False)):
+        assert lines.look(lambda them: "1000" in them)
+        assert lines.look(lambda them: "1200" in them) == all_seen
+        assert lines.first()[-1] == "1000"
+        assert [*lines] == [(number, str(number)) for number in range(1, 1202)]
+    standard_input(monkeypatch, content.encode())
+    lines = Lines("-", ends=True)
+    assert lines.first()[0] == "1\n"
+    lines.keep()
+    assert len([*lines]) == len([*lines]) == 1201
 
 
 @pytest.mark.parametrize(("path", "name"), [("a/b.jsonl", "b"), ("b.x.conll.gz", "b.x"), ("-", "stdin")])

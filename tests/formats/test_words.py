@@ -8,7 +8,7 @@ from tagweave.formats.words import align, code_points_of_utf16, locate, tokenize
 TEXT = st.text(st.sampled_from("ab1_ .,-'\t\n\u00e9\u0301\u0939\u093f\u4e2d\U0001f680\u2028\u200d"), max_size=30)
 
 
-@given(TEXT, st.sampled_from(["words", "whitespace"]))
+@given(TEXT, st.sampled_from(["words", "whitespace", "characters"]))
 def test_tokens_are_pieces_of_the_text_and_nothing_but_blanks_is_left(text: str, tokenizer: str) -> None:
     offsets = tokenize(text, tokenizer)  # type: ignore[arg-type]
     assert all(start < end for start, end in offsets)
@@ -21,6 +21,8 @@ def test_marks_stay_with_their_letter() -> None:
     text = "cafe\u0301 \u0939\u093f\u0902\u0926\u0940 \u2764\ufe0fVestara"
     tokens = [text[start:end] for start, end in tokenize(text)]
     assert tokens == ["cafe\u0301", "\u0939\u093f\u0902\u0926\u0940", "\u2764\ufe0f", "Vestara"]
+    characters = [text[start:end] for start, end in tokenize(text, "characters")]
+    assert characters[3:7] == ["e\u0301", "\u0939\u093f\u0902", "\u0926\u0940", "\u2764\ufe0f"]
 
 
 @given(TEXT)

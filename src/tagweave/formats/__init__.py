@@ -1,11 +1,11 @@
-"""Files to corpora and back: `read`, `read_batches`, `write`, and the registry `FORMATS`, one module a format.
+"""Files to corpora and back, in one piece or as streams, and the registry `FORMATS`, one module a format.
 
 Whatever is in a file, reading ends in a corpus, perhaps with one `FormatWarning` that says what was repaired or left
 out, or in a `TagweaveError` that names file and line. All files are UTF-8, names that end in `.gz` are packed, and `-`
 is standard input or output.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,17 @@ from tagweave.formats.semeval import SEMEVAL
 from tagweave.formats.streams import STANDARD
 from tagweave.formats.text import TEXT
 
-__all__ = ["FORMATS", "Format", "FormatWarning", "Problem", "format_of", "read", "read_batches", "write"]
+__all__ = [
+    "FORMATS",
+    "Format",
+    "FormatWarning",
+    "Problem",
+    "format_of",
+    "read",
+    "read_batches",
+    "write",
+    "write_batches",
+]
 
 FORMATS: dict[str, Format] = {
     format.name: format for format in (JSON_LINES, TEXT, COLUMNS, CONLLU, CHMM_ALT, PUBTATOR, BIOC, BRAT, SEMEVAL)
@@ -172,3 +182,30 @@ def write(corpus: Corpus, path: str | Path, *, format: str | None = None, **opti
     if found.write is None:
         raise UsageError(f"the format {found.name} can be read, but not written")
     found.write(corpus, path, create(found.write_options, options))
+
+
+def write_batches(
+    batches: Iterable[Corpus],
+    path: str | Path,
+    *,
+    format: str | None = None,
+    **options: Any,  # noqa: ANN401
+) -> None:
+    """Write a stream of corpora to one file, which takes its name only when it is complete.
+
+    With `read_batches` a file of any size can be worked on in memory that does not grow with it.
+
+    Args:
+        batches: what to write, one after the other.
+        path: the file, or `-` for standard output.
+        format: name of a format; None goes by the ending of the path. JSON lines can be written so.
+        options: what the format lets one set, the fields of its `write_options`.
+
+    Raises:
+        UsageError: the file cannot be written, or the format not as a stream; or there is no such format or option.
+    """
+    found = format_of(path, format)
+    if found.write_batches is None:
+        able = ", ".join(name for name, each in FORMATS.items() if each.write_batches is not None)
+        raise UsageError(f"the format {found.name} cannot be written as a stream, but can: {able}")
+    found.write_batches(batches, path, create(found.write_options, options))

@@ -1,6 +1,6 @@
 """What a format is, and what all readers need: options, places for messages, and a corpus in the making."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -47,6 +47,7 @@ class Format:
             share an ending with others; asked before endings.
         holds_tags: tells whether the entities of a file are tags, which can be read in more than one way.
         write: writes a corpus, or None if the format can only be read.
+        write_batches: writes a stream of corpora to one file, or None if the format needs all at once.
         write_options: dataclass of what can be set in writing.
     """
 
@@ -57,6 +58,7 @@ class Format:
     recognises: Callable[[Path], bool] | None = None
     holds_tags: Callable[[AnyPath], bool] = lambda path: False
     write: Callable[[Corpus, AnyPath, Any], None] | None = None
+    write_batches: Callable[[Iterable[Corpus], AnyPath, Any], None] | None = None
     write_options: type[Any] = NoOptions
 
 

@@ -108,7 +108,8 @@ class _ColumnReader:
         if self._options.column is not None:
             tag = self._cell(number, cells, self._options.column)
         else:
-            tag = next((cell for cell in reversed(cells[self._options.token :]) if cell), "")
+            first = self._options.token if self._options.token > 0 else len(cells) + self._options.token + 1
+            tag = next((cell for cell in reversed(cells[first:]) if cell), "")
         if not tag:
             raise self._error(number, f"no tag after the token {token!r}")
         return tag

@@ -25,7 +25,7 @@ A source may give soft labels too: an object with `labels` and `probabilities` i
 import contextlib
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NoReturn
 
@@ -137,9 +137,15 @@ def write_json_lines(corpus: Corpus, path: AnyPath, options: NoOptions) -> None:
 
     Scores are rounded to four decimals and soft labels to five.
     """
+    write_json_batches([corpus], path, options)
+
+
+def write_json_batches(batches: Iterable[Corpus], path: AnyPath, options: NoOptions) -> None:
+    """Write the documents of several corpora, one after the other."""
     with written(path) as handle:
-        for record in records(corpus):
-            handle.write((json.dumps(record, ensure_ascii=False) + "\n").encode())
+        for corpus in batches:
+            for record in records(corpus):
+                handle.write((json.dumps(record, ensure_ascii=False) + "\n").encode())
 
 
 def records(corpus: Corpus) -> Iterator[dict[str, Any]]:
@@ -237,4 +243,5 @@ JSON_LINES = Format(
     read_options=ReadRecords,
     holds_tags=holds_tags,
     write=write_json_lines,
+    write_batches=write_json_batches,
 )
