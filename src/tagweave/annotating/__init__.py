@@ -1,1 +1,5 @@
 """Running sources over a corpus, or over a file as a stream, in one process or several."""
+
+from tagweave.annotating.running import TIME_LIMIT, Runner, Statistics, report
+
+__all__ = ["TIME_LIMIT", "Runner", "Statistics", "report"]

@@ -1,8 +1,10 @@
 """`Source`: whatever looks at documents and votes; and the check that what it yields are votes."""
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass
+from functools import cached_property
 from itertools import groupby
 from typing import ClassVar
 
@@ -80,6 +82,11 @@ class Source(ABC):
 
     def load(self) -> None:  # noqa: B027
         """Make ready what is slow to make (a model, an automaton); called once in each process, before any document."""
+
+    @cached_property
+    def counters(self) -> Counter[str]:
+        """What the source counts as it runs (requests, say); added up over processes and shown at the end."""
+        return Counter()
 
     @property
     def summary(self) -> str:
