@@ -38,13 +38,20 @@ def load_pipeline(name: str) -> Any:  # noqa: ANN401
         raise UsageError(f"the spaCy pipeline {name!r} cannot be loaded ({reason}). Install it{hint}") from None
 
 
-def parse(documents: Sequence[Document], pipeline: str) -> Iterator[Any]:
-    """The analysis of each document: a `spacy.tokens.Doc` whose tokens are the document's own."""
+def parse(documents: Sequence[Document], pipeline: str, only: Sequence[str] | None = None) -> Iterator[Any]:
+    """The analysis of each document: a `spacy.tokens.Doc` whose tokens are the document's own.
+
+    Args:
+        documents: what to analyse.
+        pipeline: its name, see `load_pipeline`.
+        only: the components to run; None runs all.
+    """
     nlp = load_pipeline(pipeline)
     from spacy.tokens import Doc
 
+    disabled = [] if only is None else [name for name in nlp.pipe_names if name not in only]
     docs = (Doc(nlp.vocab, words=list(document.tokens), spaces=_spaces(document)) for document in documents)
-    return iter(nlp.pipe(docs, batch_size=64))
+    return iter(nlp.pipe(docs, batch_size=64, disable=disabled))
 
 
 def _spaces(document: Document) -> list[bool] | None:
