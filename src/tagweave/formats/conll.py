@@ -98,7 +98,7 @@ class _ColumnReader:
                     number,
                     f"{len(cells)} columns between {self._options.delimiter!r}, but {self._columns} are expected",
                 )
-        token = self._cell(number, cells, self._options.token)
+        token = cells[0] if self._options.token == 1 else self._cell(number, cells, self._options.token)
         tag = self._tag(number, cells, token) if self._options.tags else ""
         if not token:
             raise self._error(number, f"no token{f' before the tag {tag!r}' if tag else ''}")
@@ -108,8 +108,8 @@ class _ColumnReader:
         if self._options.column is not None:
             tag = self._cell(number, cells, self._options.column)
         else:
-            first = self._options.token if self._options.token > 0 else len(cells) + self._options.token + 1
-            tag = next((cell for cell in reversed(cells[first:]) if cell), "")
+            place = self._options.token - 1 if self._options.token > 0 else len(cells) + self._options.token
+            tag = next(filter(None, cells[:place:-1]), "")
         if not tag:
             raise self._error(number, f"no tag after the token {token!r}")
         return tag

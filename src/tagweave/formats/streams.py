@@ -67,9 +67,10 @@ def read_lines(path: str | Path, ends: bool = False) -> Iterator[tuple[int, str]
         UsageError: the file cannot be opened.
         FormatError: a line is not UTF-8 or holds a NUL character.
     """
+    name = shown_name(path)
     with opened(path) as handle:
         for number, raw in enumerate(handle, 1):
-            line = decoded(raw, f"{shown_name(path)}, line {number}")
+            line = decoded(raw, f"{name}, line {number}")
             if number == 1:
                 line = line.removeprefix(BYTE_ORDER_MARK)
             yield number, line if ends else line.removesuffix("\n").removesuffix("\r")
