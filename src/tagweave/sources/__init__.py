@@ -3,27 +3,68 @@
 from tagweave.sources.abbreviations import Abbreviations
 from tagweave.sources.affixes import Affixes
 from tagweave.sources.base import Source, Vote, Votes, groups, tokens_at
+from tagweave.sources.dates import Dates
+from tagweave.sources.dictionary import Dictionary
+from tagweave.sources.document_level import DocumentHistory, DocumentMajority, Voter
 from tagweave.sources.functions import labeling_function
 from tagweave.sources.heads import HeadNouns
+from tagweave.sources.links import (
+    BigramLinks,
+    CapitalLinks,
+    DependencyLinks,
+    EmbeddingLinks,
+    HyphenLinks,
+    LinkedSpans,
+    PhraseLinks,
+    PossessiveLinks,
+)
 from tagweave.sources.loading import create_source, load_sources
+from tagweave.sources.names import FullNames, NameEndings, ProperNames
+from tagweave.sources.numbers import Money, Numbers
 from tagweave.sources.outside import OutsideWords, PartsOfSpeech, Punctuation, StopWords
 from tagweave.sources.patterns import Regex
+from tagweave.sources.spacy_model import SpacyModel
 from tagweave.sources.token_patterns import TokenPatterns
 from tagweave.sources.triggers import Triggers
+from tagweave.sources.wrappers import Corrected, Exclusive, Renamed, Specified, TokenCount
 
 SOURCES: dict[str, type[Source]] = {
     source.kind: source
     for source in (
         Abbreviations,
         Affixes,
+        BigramLinks,
+        CapitalLinks,
+        Corrected,
+        Dates,
+        DependencyLinks,
+        Dictionary,
+        DocumentHistory,
+        DocumentMajority,
+        EmbeddingLinks,
+        Exclusive,
+        FullNames,
         HeadNouns,
+        HyphenLinks,
+        LinkedSpans,
+        Money,
+        NameEndings,
+        Numbers,
         OutsideWords,
         PartsOfSpeech,
+        PhraseLinks,
+        PossessiveLinks,
+        ProperNames,
         Punctuation,
         Regex,
+        Renamed,
+        SpacyModel,
+        Specified,
         StopWords,
+        TokenCount,
         TokenPatterns,
         Triggers,
+        Voter,
     )
 }
 """Every kind of source by the name that files of sources use."""
@@ -32,16 +73,40 @@ __all__ = [
     "SOURCES",
     "Abbreviations",
     "Affixes",
+    "BigramLinks",
+    "CapitalLinks",
+    "Corrected",
+    "Dates",
+    "DependencyLinks",
+    "Dictionary",
+    "DocumentHistory",
+    "DocumentMajority",
+    "EmbeddingLinks",
+    "Exclusive",
+    "FullNames",
     "HeadNouns",
+    "HyphenLinks",
+    "LinkedSpans",
+    "Money",
+    "NameEndings",
+    "Numbers",
     "OutsideWords",
     "PartsOfSpeech",
+    "PhraseLinks",
+    "PossessiveLinks",
+    "ProperNames",
     "Punctuation",
     "Regex",
+    "Renamed",
     "Source",
+    "SpacyModel",
+    "Specified",
     "StopWords",
+    "TokenCount",
     "TokenPatterns",
     "Triggers",
     "Vote",
+    "Voter",
     "Votes",
     "create_source",
     "groups",
