@@ -78,6 +78,10 @@ class Dictionary(Source):
     @property
     def types(self) -> tuple[str, ...]:
         """The types of its phrases."""
+        return self._types
+
+    @cached_property
+    def _types(self) -> tuple[str, ...]:
         return tuple(sorted({name for names in self._entries.values() for name in names}))
 
     def load(self) -> None:
