@@ -14,7 +14,7 @@ from tagweave.errors import DataError, UsageError, unknown_name
 from tagweave.sources.base import Source, Vote, Votes
 from tagweave.sources.phrase_files import Phrase, read_phrases
 from tagweave.sources.phrase_matching import Hits, Laid, PhraseMatcher
-from tagweave.sources.proper import is_proper
+from tagweave.sources.proper import is_proper, is_shouted
 
 Case = Literal["exact", "ignore", "capitals"]
 """Which spellings of a phrase count: as it is listed, with any case, or as it is listed and all in capitals."""
@@ -38,7 +38,8 @@ class Dictionary(Source):
         min_length, max_length: characters of a phrase; max_length 0 is no limit.
         min_tokens, max_tokens: tokens of an occurrence; max_tokens 0 is no limit.
         exclude: phrases that do not count, in any case.
-        proper: whether some token of an occurrence must look like a name (see `tagweave.sources.proper.is_proper`).
+        proper: whether an occurrence must look like a whole name: some token of it does (see
+            `tagweave.sources.proper.is_proper`), and the tokens next to it do not. A text all in capitals is let pass.
         not_over: earlier sources whose spans an occurrence may not touch.
         pipeline: spaCy pipeline for base forms.
 
@@ -163,7 +164,7 @@ class Dictionary(Source):
         if self.not_over:
             hits = hits.where(~hits.touching(_taken(documents, self.not_over, offsets)))
         if self.proper:
-            hits = hits.where(hits.touching(_proper(documents, hits, offsets)))
+            hits = _names(hits, documents, offsets)
         return hits
 
     def _votes(self, hits: Hits, offsets: NDArray[np.int64]) -> list[list[Vote]]:
@@ -201,12 +202,16 @@ def _taken(documents: Sequence[Document], names: Sequence[str], offsets: NDArray
     return taken
 
 
-def _proper(documents: Sequence[Document], hits: Hits, offsets: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Tokens in a hit that look like names, of shape [tokens]."""
-    inside = np.flatnonzero(hits.covered(int(offsets[-1])))
-    owners = np.searchsorted(offsets, inside, side="right") - 1
+def _names(hits: Hits, documents: Sequence[Document], offsets: NDArray[np.int64]) -> Hits:
+    """The hits that are whole names, and those in texts all in capitals."""
     proper = np.zeros(int(offsets[-1]), bool)
-    proper[inside] = [
-        is_proper(documents[owner], int(word - offsets[owner])) for word, owner in zip(inside, owners, strict=True)
-    ]
-    return proper
+    shouted = np.zeros(int(offsets[-1]), bool)
+    for place in np.unique(np.searchsorted(offsets, hits.first, side="right") - 1):
+        document, words = documents[place], slice(offsets[place], offsets[place + 1])
+        proper[words] = [is_proper(document, index) for index in range(len(document.tokens))]
+        shouted[words] = is_shouted(document)
+    begins = np.isin(hits.first, offsets)
+    ends = np.isin(hits.last, offsets)
+    before = ~begins & proper[hits.first - 1]
+    after = ~ends & proper[np.minimum(hits.last, len(proper) - 1)]
+    return hits.where((hits.touching(proper) & ~before & ~after) | shouted[hits.first])

@@ -100,7 +100,7 @@ class FullNames(_ListedNames):
 
     kind = "full-names"
 
-    gaps: tuple[str, ...] = ("de", "da", "del", "der", "van", "von", "du", "la", "al", "bin", "-")
+    gaps: tuple[str, ...] = ("de", "da", "del", "der", "van", "von", "du", "la", "al", "bin")
     max_tokens: int = 5
 
     def judged(self, document: Document, start: int, end: int) -> Iterable[Vote]:
