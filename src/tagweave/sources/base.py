@@ -168,4 +168,5 @@ def tokens_at(document: Document, start: int, end: int, alignment: Alignment = "
     >>> tokens_at(Document("d", ["Oslo", "."], "Oslo.", [(0, 4), (4, 5)]), 0, 4)
     (0, 1)
     """
-    return align(start, end, list(document.characters or ()), alignment).tokens
+    places = document.characters or ()
+    return align(start, end, places if isinstance(places, list) else list(places), alignment).tokens

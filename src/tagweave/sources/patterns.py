@@ -63,6 +63,8 @@ class Regex(Source):
         """Compile the patterns."""
         if self._compiled is None:
             patterns = (self.patterns,) if isinstance(self.patterns, str) else self.patterns
+            if not patterns:
+                raise UsageError(f"source {self.name!r} has no patterns")
             self._compiled = tuple(self._compile(pattern) for pattern in patterns)
 
     def _compile(self, pattern: str) -> Any:  # noqa: ANN401
