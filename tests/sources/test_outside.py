@@ -35,6 +35,8 @@ def test_words_of_files(tmp_path: Path) -> None:
     assert texts(create_source("outside-words", settings, tmp_path), from_text(SENTENCE)) == ["mice", "nurse", "Oslo"]
     with pytest.raises(UsageError, match=r"none\.txt cannot be read"):
         OutsideWords("w", files=(tmp_path / "none.txt",)).load()
+    with pytest.raises(UsageError, match="'New York' is more than one word"):
+        OutsideWords("w", ("New York",)).load()
     with pytest.raises(UsageError, match="'w' has neither words nor files"):
         OutsideWords("w")
 

@@ -94,7 +94,7 @@ def test_wrong_patterns(settings: dict[str, object], message: str) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("p.jsonl", '{"label": "X", "pattern": "a"}\n{"label"', r"p\.jsonl, line 2 is no JSON"),
+        ("p.jsonl", '{"label": "X", "pattern": "a"}\n{"label"', r"p\.jsonl, line 2: not JSON"),
         ("p.jsonl", '{"label": "X"}', r"p\.jsonl, line 1: .* is no pattern"),
         ("p.json", '{"label": "X", "pattern": "a"}', r"p\.json: must hold a list"),
         ("p.json", '["a", 5]', r"p\.json, record 2: 5 is no pattern"),

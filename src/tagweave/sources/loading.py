@@ -61,7 +61,7 @@ def create_source(kind: str, settings: Mapping[str, Any], folder: Path | None = 
 def _prepared(value: Any, hint: Any, folder: Path | None) -> Any:  # noqa: ANN401
     """The value with paths made relative to the folder, and one text for a list as a list of one."""
     choices = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
-    if isinstance(value, str) and str not in choices and tuple in map(get_origin, choices):
+    if isinstance(value, str) and str not in choices and any(get_origin(choice) is tuple for choice in choices):
         value = [value]
     if folder is None or _plain_types(hint) != {Path}:
         return value

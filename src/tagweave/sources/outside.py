@@ -3,15 +3,14 @@
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from tagweave.corpus import Document
 from tagweave.errors import UsageError
-from tagweave.formats.streams import read_lines
 from tagweave.labels import OUTSIDE
 from tagweave.sources.base import Source, Votes
+from tagweave.sources.phrase_files import read_phrases
 from tagweave.sources.pipelines import DEFAULT, load_pipeline
 from tagweave.sources.words import Form, PartOfSpeech, analysis, compared, forms, pipeline_for, runs
 
@@ -61,7 +60,7 @@ class OutsideWords(_Outside):
 
     Attributes:
         words: the words; base forms, if `form` is `lemma`.
-        files: files with more of them, one a line.
+        files: files with more of them, see `tagweave.sources.phrase_files.read_phrases`.
         form: how words are compared: `exact`, `lower` (small letters) or `lemma`.
         pipeline: pipeline that gives lemmas; by default the usual English one, if `form` is `lemma`.
 
@@ -86,7 +85,14 @@ class OutsideWords(_Outside):
     def load(self) -> None:
         """Read the words."""
         if self._compared is None:
-            self._compared = compared([*self.words, *chain.from_iterable(map(_words, self.files))], self.form)
+            listed = [phrase.text for file in self.files for phrase in read_phrases(file)]
+            for word in (*self.words, *listed):
+                if len(word.split()) > 1:
+                    raise UsageError(
+                        f"source {self.name!r}: {word!r} is more than one word. Use a source of kind 'dictionary' with "
+                        "type 'O' for phrases"
+                    )
+            self._compared = compared((*self.words, *listed), self.form)
 
     def _marked(self, document: Document) -> Iterator[bool]:
         self.load()
@@ -100,7 +106,7 @@ class StopWords(OutsideWords):
 
     Attributes:
         words: the words; by default an English list, or that of the language.
-        files: files with more of them, one a line.
+        files: files with more of them, see `tagweave.sources.phrase_files.read_phrases`.
         form: how words are compared: `exact`, `lower` (small letters) or `lemma`.
         pipeline: pipeline that gives lemmas; by default the usual English one, if `form` is `lemma`.
         language: code of a language whose list in spaCy is used instead of the built-in one: `fr`.
@@ -173,7 +179,3 @@ class PartsOfSpeech(_Outside):
     def _marked(self, document: Document) -> Iterator[bool]:
         parse: Any = analysis(self, document, "POS")
         return (token.pos_ in self.parts_of_speech and token.lower_ not in self.besides for token in parse)
-
-
-def _words(path: Path) -> list[str]:
-    return [line.strip() for _, line in read_lines(path) if line.strip()]

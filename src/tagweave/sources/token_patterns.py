@@ -8,6 +8,8 @@ from typing import Any
 
 from tagweave.corpus import Document
 from tagweave.errors import FormatError, UsageError
+from tagweave.formats.base import placed
+from tagweave.formats.json_lines import parse_json
 from tagweave.formats.streams import read_lines, read_text
 from tagweave.sources.base import Source, Votes
 from tagweave.sources.pipelines import load_pipeline
@@ -145,6 +147,6 @@ def _json_of(path: Path) -> Iterator[tuple[str, Any]]:
 
 def _parsed(place: str, text: str) -> Any:  # noqa: ANN401
     try:
-        return json.loads(text)
-    except json.JSONDecodeError as error:
-        raise FormatError(f"{place} is no JSON: {error}") from None
+        return parse_json(text)
+    except FormatError as error:
+        raise placed(error, place) from None
