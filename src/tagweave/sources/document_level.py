@@ -10,30 +10,50 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import fsum
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tagweave.annotations import Span
 from tagweave.corpus import Corpus, Document
-from tagweave.errors import TagweaveWarning, UsageError
+from tagweave.errors import TagweaveWarning, UsageError, unknown_name
+from tagweave.labels import OUTSIDE
 from tagweave.sources.base import Source, Vote, Votes, groups
-from tagweave.sources.proper import is_proper
+from tagweave.sources.proper import proper_tokens
 
 if TYPE_CHECKING:
     from tagweave.label_models import LabelModel
 
-_UNFITTED = "majority-vote"
+UNFITTED = ("majority-vote", "span-vote")
+"""Label models that learn nothing."""
+
+
+class Opinion(NamedTuple):
+    """What the voter makes of a document.
+
+    Attributes:
+        entities: with probabilities.
+        probabilities: of each declared type on each token, of shape [tokens, types].
+    """
+
+    entities: Sequence[Span]
+    probabilities: NDArray[np.float32]
 
 
 @dataclass
 class Voter(Source):
     """What a label model makes of the votes of earlier sources.
 
+    On a document on which none of them ran it abstains.
+
     Attributes:
         labels: the entity types.
-        of: the earlier sources; without any, all entity votes that are there.
-        voter: `majority-vote`, which needs no fitting, or the folder of a label model that `tagweave aggregate --save`
-            wrote (it knows its sources, so `of` is left out).
+        of: the earlier sources; without any, all that are there, hidden ones too. A saved label model knows its own.
+        voter: `majority-vote` or `span-vote`, which need no fitting.
+        model: folder of a saved label model to be used in their place.
         coarse: types that stand for several: `{"ENT": ["PER", "LOC"]}`.
 
     >>> votes = {"a": [Span(0, 1, "LOC")], "b": [Span(0, 1, "LOC")], "c": [Span(0, 1, "PER")]}
@@ -45,8 +65,15 @@ class Voter(Source):
 
     labels: tuple[str, ...]
     of: tuple[str, ...] = ()
-    voter: str = _UNFITTED
+    voter: Literal["majority-vote", "span-vote"] = "majority-vote"
+    model: Path | None = None
     coarse: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.voter not in UNFITTED:
+            raise unknown_name("voter", self.voter, UNFITTED)
+        if self.model is not None and self.of:
+            raise UsageError(f"source {self.name!r}: the saved label model knows its sources; leave out `of`")
 
     @property
     def types(self) -> tuple[str, ...]:
@@ -54,62 +81,72 @@ class Voter(Source):
         return self.labels
 
     @cached_property
-    def _model(self) -> "LabelModel | None":
-        """The saved label model; None for one that needs no fitting."""
+    def _saved(self) -> "LabelModel | None":
+        """The saved label model, if one was named."""
         from tagweave.label_models import LabelModel
 
-        if self.voter == _UNFITTED:
+        if self.model is None:
             return None
-        if not Path(self.voter).is_dir():
+        model = LabelModel.load(Path(self.model))
+        if set(model.types_ or ()) != set(self.labels):
             raise UsageError(
-                f"source {self.name!r}: the voter must be {_UNFITTED}, or the folder of a saved label model, not "
-                f"{self.voter!r}"
+                f"source {self.name!r}: the label model in {self.model} knows the types {', '.join(model.types_ or ())}"
+                f", so these must be its labels, not {', '.join(self.labels)}"
             )
-        return LabelModel.load(Path(self.voter))
+        return model
 
     def load(self) -> None:
-        """Load the label model."""
-        _ = self._model
+        """Load the label model.
+
+        Raises:
+            UsageError: it has other types than those that were declared.
+        """
+        _ = self._saved
 
     def annotate(self, documents: Sequence[Document]) -> Iterable[Votes]:
         """The entities that the voter finds."""
-        return self.entities(documents)
+        return (None if opinion is None else opinion.entities for opinion in self.opinions(documents))
 
-    def entities(self, documents: Sequence[Document]) -> list[list[Span]]:
-        """The entities that the voter finds in each document, with probabilities."""
+    def opinions(self, documents: Sequence[Document]) -> list[Opinion | None]:
+        """What the voter makes of each document; None where none of its sources ran."""
         from tagweave.label_models import create_label_model
 
         corpus = self._corpus(documents)
         if not corpus.sources:
-            return [[] for _ in documents]
+            return [None] * len(documents)
         with warnings.catch_warnings():
             # That some type has no vote in a few documents is no news.
             warnings.simplefilter("ignore", TagweaveWarning)
-            model = self._model or create_label_model(self.voter).fit(corpus)
+            # Fitted on nothing, so that no document's result depends on which others it comes with.
+            model = self._saved or create_label_model(self.voter).fit(corpus.subset([]))
             found = model.predict(corpus)
-        assert found.entities is not None
-        return [found.entities.document(index, found.vocabulary) or [] for index in range(len(found))]
+        assert found.soft_labels is not None
+        columns = [1 + found.types.index(name) for name in self.labels]
+        beliefs = np.split(found.soft_labels.io()[:, columns], found.offsets[1:-1])
+        return [
+            Opinion(result.entities or [], belief)
+            if any(votes is not None for votes in result.sources.values())
+            else None
+            for result, belief in zip(found, beliefs, strict=True)
+        ]
 
     def _corpus(self, documents: Sequence[Document]) -> Corpus:
-        wanted = self.of or (self._model.sources_ if self._model is not None else None)
+        """The documents with the votes that count, of the types that were declared."""
+        wanted = self.of if self._saved is None else self._saved.sources_
+        types = {OUTSIDE, *self.labels, *self.coarse}
         kept = [
             Document(
                 str(number),
                 document.tokens,
                 sources={
-                    name: self._known(votes)
+                    name: None if votes is None else [vote for vote in votes if vote.type in types]
                     for name, votes in document.sources.items()
-                    if wanted is None or name in wanted
+                    if not wanted or name in wanted
                 },
             )
             for number, document in enumerate(documents)
         ]
         return Corpus.from_documents(kept, self.labels, self.coarse)
-
-    def _known(self, votes: Sequence[Span] | None) -> list[Span] | None:
-        """The votes for O and for types that are declared."""
-        names = {"O", *self.labels, *self.coarse}
-        return None if votes is None else [vote for vote in votes if vote.type in names]
 
 
 @dataclass
@@ -119,14 +156,19 @@ class DocumentLevel(Voter):
     ignore_case: bool = False
 
     def annotate(self, documents: Sequence[Document]) -> Iterable[Votes]:
-        """The votes in each document, group by group."""
-        found = iter(self.entities(documents))
+        """The votes in each document, group by group; None in a group on which no source ran."""
+        opinions = iter(self.opinions(documents))
         for members in groups(documents):
-            yield from self.in_group(members, [next(found) for _ in members])
+            found = [next(opinions) for _ in members]
+            if all(opinion is None for opinion in found):
+                yield from found
+            else:
+                nothing = np.zeros((0, len(self.labels)), np.float32)
+                yield from self.in_group(members, [opinion or Opinion([], nothing) for opinion in found])
 
     @abstractmethod
-    def in_group(self, documents: Sequence[Document], entities: Sequence[Sequence[Span]]) -> Iterable[list[Vote]]:
-        """The votes in each document of a group, given the voter's entities."""
+    def in_group(self, documents: Sequence[Document], opinions: Sequence[Opinion]) -> Iterable[list[Vote]]:
+        """The votes in each document of a group, given what the voter makes of them."""
 
     def key(self, tokens: Sequence[str]) -> tuple[str, ...]:
         """A string as it is compared."""
@@ -137,8 +179,8 @@ class DocumentLevel(Voter):
 class DocumentMajority(DocumentLevel):
     """The most likely type of a string in its document, for every occurrence.
 
-    A string counts that occurs at least `min_count` times in the document and is an entity for the voter somewhere. Its
-    type is the one with the largest summed probability.
+    A string counts that occurs at least `min_count` times in the documents of a group and is an entity for the voter
+    somewhere. Its type is the one whose probability, summed over these entities, is largest.
 
     Attributes:
         min_count: occurrences that a string needs.
@@ -153,18 +195,23 @@ class DocumentMajority(DocumentLevel):
 
     min_count: int = 2
 
-    def in_group(self, documents: Sequence[Document], entities: Sequence[Sequence[Span]]) -> Iterable[list[Vote]]:
+    def in_group(self, documents: Sequence[Document], opinions: Sequence[Opinion]) -> Iterable[list[Vote]]:
         """The votes in each document of a group."""
-        belief: dict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
-        for document, spans in zip(documents, entities, strict=True):
-            for span in spans:
-                belief[self.key(document.tokens[span.start : span.end])][span.type] += span.score or 1.0
-        places = [list(_occurrences(self.key(document.tokens), belief)) for document in documents]
+        beliefs: dict[tuple[str, ...], list[NDArray[np.float32]]] = defaultdict(list)
+        for document, opinion in zip(documents, opinions, strict=True):
+            for start, end, *_ in opinion.entities:
+                beliefs[self.key(document.tokens[start:end])].append(opinion.probabilities[start:end].mean(axis=0))
+        best = {string: self._likeliest(means) for string, means in beliefs.items()}
+        places = [list(_occurrences(self.key(document.tokens), best)) for document in documents]
         counts = Counter(string for found in places for _, _, string in found)
-        best = {string: max(sorted(types), key=lambda name: types[name]) for string, types in belief.items()}
         for found in places:
             frequent = [place for place in found if counts[place[2]] >= self.min_count]
             yield [(start, end, best[string]) for start, end, string in _apart(frequent)]
+
+    def _likeliest(self, means: Sequence[NDArray[np.float32]]) -> str:
+        """The type with the largest sum, the first in the alphabet of those that have it."""
+        sums = {name: fsum(column) for name, column in zip(self.labels, np.stack(means).T.tolist(), strict=True)}
+        return max(sorted(sums), key=lambda name: sums[name])
 
 
 @dataclass
@@ -193,36 +240,41 @@ class DocumentHistory(DocumentLevel):
     min_length: int = 4
     later_only: bool = False
 
-    def in_group(self, documents: Sequence[Document], entities: Sequence[Sequence[Span]]) -> Iterable[list[Vote]]:
+    def in_group(self, documents: Sequence[Document], opinions: Sequence[Opinion]) -> Iterable[list[Vote]]:
         """The votes in each document of a group."""
+        names = [self._names(opinion.entities) for opinion in opinions]
         owners: dict[tuple[str, ...], set[str]] = defaultdict(set)
         first: dict[tuple[str, ...], tuple[int, int]] = {}
-        for number, (document, spans) in enumerate(zip(documents, entities, strict=True)):
-            for span in spans:
-                for part in self._parts(document, span):
-                    owners[part].add(span.type)
-                    first[part] = min(first.get(part, (number, span.start)), (number, span.start))
+        for number, (document, spans) in enumerate(zip(documents, names, strict=True)):
+            for span, part in self._parts(document, spans):
+                owners[part].add(span.type)
+                first.setdefault(part, (number, span.start))
         known = {part: next(iter(types)) for part, types in owners.items() if len(types) == 1}
-        for number, (document, spans) in enumerate(zip(documents, entities, strict=True)):
+        for number, (document, opinion) in enumerate(zip(documents, opinions, strict=True)):
+            whole = [span for span in opinion.entities if span.end - span.start > 1]
             free = [
                 (start, end, part)
                 for start, end, part in _occurrences(self.key(document.tokens), known)
-                if not any(span.start < end and start < span.end for span in spans if span.end - span.start > 1)
+                if not any(span.start < end and start < span.end for span in whole)
                 and not (self.later_only and (number, start) < first[part])
             ]
             yield [(start, end, known[part]) for start, end, part in _apart(free)]
 
-    def _parts(self, document: Document, span: Span) -> Iterator[tuple[str, ...]]:
-        """The strings of tokens within a name, shorter than it."""
-        if span.type not in self.history_types or span.end - span.start < 2:
-            return
-        proper = [is_proper(document, place) for place in range(span.start, span.end)]
-        for start in range(span.start, span.end):
-            for end in range(start + 1, span.end + 1):
-                tokens = document.tokens[start:end]
-                named = not any(proper) or (proper[start - span.start] and proper[end - 1 - span.start])
-                if end - start < span.end - span.start and named and len(" ".join(tokens)) >= self.min_length:
-                    yield self.key(tokens)
+    def _names(self, entities: Sequence[Span]) -> list[Span]:
+        """The entities that have short forms, from the left."""
+        return sorted(span for span in entities if span.type in self.history_types and span.end - span.start > 1)
+
+    def _parts(self, document: Document, names: Sequence[Span]) -> Iterator[tuple[Span, tuple[str, ...]]]:
+        """The strings of tokens within names, shorter than they are, each with its name."""
+        proper = proper_tokens(document) if names else []
+        for span in names:
+            needed = any(proper[span.start : span.end])
+            for start in range(span.start, span.end):
+                for end in range(start + 1, span.end + 1):
+                    tokens = document.tokens[start:end]
+                    named = not needed or (proper[start] and proper[end - 1])
+                    if end - start < span.end - span.start and named and len(" ".join(tokens)) >= self.min_length:
+                        yield span, self.key(tokens)
 
 
 _Place = tuple[int, int, tuple[str, ...]]

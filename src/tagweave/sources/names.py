@@ -10,7 +10,7 @@ from tagweave.corpus import Document
 from tagweave.errors import UsageError
 from tagweave.sources.base import Source, Vote, Votes
 from tagweave.sources.phrase_files import read_phrases
-from tagweave.sources.proper import is_proper
+from tagweave.sources.proper import proper_tokens
 
 GAPS = ("the", "of", "and", "for", "de", "da", "del", "der", "van", "von", "du", "la", "al", "bin", "-", "&", "'s")
 """Words that may stand inside a name."""
@@ -54,7 +54,7 @@ class ProperNames(Source):
     def runs(self, document: Document) -> Iterator[tuple[int, int]]:
         """Start and end of each run, gap words inside included."""
         tokens, gaps = document.tokens, {gap.lower() for gap in self.gaps}
-        proper = [is_proper(document, place) for place in range(len(tokens))]
+        proper = proper_tokens(document)
         inside = [named or token.lower() in gaps for named, token in zip(proper, tokens, strict=True)]
         for is_run, places in groupby(range(len(tokens)), key=inside.__getitem__):
             named = [place for place in places if proper[place]]
