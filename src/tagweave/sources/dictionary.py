@@ -13,8 +13,8 @@ from tagweave.corpus import Document
 from tagweave.errors import DataError, UsageError, unknown_name
 from tagweave.sources.base import Source, Vote, Votes
 from tagweave.sources.phrase_files import Phrase, read_phrases
-from tagweave.sources.phrase_matching import Hits, Laid, PhraseMatcher
-from tagweave.sources.proper import is_proper, is_shouted
+from tagweave.sources.phrase_matching import Hits, Laid, PhraseMatcher, spelling
+from tagweave.sources.proper import is_shouted, proper_tokens
 
 Case = Literal["exact", "ignore", "capitals"]
 """Which spellings of a phrase count: as it is listed, with any case, or as it is listed and all in capitals."""
@@ -39,7 +39,7 @@ class Dictionary(Source):
         min_tokens, max_tokens: tokens of an occurrence; max_tokens 0 is no limit.
         exclude: phrases that do not count, in any case.
         proper: whether an occurrence must look like a whole name: some token of it does (see
-            `tagweave.sources.proper.is_proper`), and the tokens next to it do not. A text all in capitals is let pass.
+            `tagweave.sources.proper.proper_tokens`), and the tokens next to it do not. A text all in capitals is let pass.
         not_over: earlier sources whose spans an occurrence may not touch.
         pipeline: spaCy pipeline for base forms.
 
@@ -93,15 +93,15 @@ class Dictionary(Source):
     def _entries(self) -> dict[str, tuple[str, ...]]:
         """The types of each spelling that counts."""
         entries: dict[str, tuple[str, ...]] = {}
-        banned = {_squeezed(phrase).lower() for phrase in self.exclude}
+        banned = {spelling(phrase).lower() for phrase in self.exclude}
         for phrase in self._listed():
-            text, name = _squeezed(phrase.text), self._type_of(phrase)
+            text, name = spelling(phrase.text), self._type_of(phrase)
             if name is None or not self._long_enough(text) or text.lower() in banned:
                 continue
-            for spelling in self._spellings(text):
-                known = entries.get(spelling, ())
+            for written in self._spellings(text):
+                known = entries.get(written, ())
                 if name not in known:
-                    entries[spelling] = (*known, name)
+                    entries[written] = (*known, name)
         if not entries:
             raise DataError(f"dictionary {self.name!r}: its settings leave no phrase")
         return entries
@@ -133,8 +133,12 @@ class Dictionary(Source):
         return PhraseMatcher(self._entries)
 
     @cached_property
-    def _lemma_matcher(self) -> PhraseMatcher:
-        return PhraseMatcher(text.lower() for text in self._entries)
+    def _lemmas(self) -> tuple[PhraseMatcher, NDArray[np.int64]]:
+        """The automaton of phrases in lower case, and the number of the phrase that each of them stands for."""
+        numbers: dict[str, int] = {}
+        for number, text in enumerate(self._entries):
+            numbers.setdefault(text.lower(), number)
+        return PhraseMatcher(numbers), np.array(list(numbers.values()), np.int64)
 
     @cached_property
     def _names(self) -> list[tuple[str, ...]]:
@@ -143,17 +147,20 @@ class Dictionary(Source):
 
     def annotate(self, documents: Sequence[Document]) -> Iterable[Votes]:
         """The occurrences in each document."""
-        words = [token for document in documents for token in document.tokens]
-        if not words:
-            return [[] for _ in documents]
-        after = [gap for document in documents for gap in _gaps(document)]
         offsets = np.cumsum([0, *(len(document.tokens) for document in documents)])
-        spelled = [word.lower() for word in words] if self.case == "ignore" else words
-        found = self._allowed(self._matcher.find(Laid.of(spelled, after)), documents, offsets).longest()
+        if not offsets[-1]:
+            return [[] for _ in documents]
+        joined = [_joined(document) for document in documents]
+        words: list[Sequence[str]] = [document.tokens for document in documents]
+        if self.case == "ignore":
+            words = [[token.lower() for token in tokens] for tokens in words]
+        found = self._allowed(self._matcher.find(Laid.of(words, joined)), documents, offsets).longest()
         if self.lemma:
-            lemmas = [token.lemma_.lower() for document in documents for token in document.parse]
-            more = self._allowed(self._lemma_matcher.find(Laid.of(lemmas, after)), documents, offsets)
-            found = found.and_apart(more.longest())
+            matcher, numbers = self._lemmas
+            lemmas = [[token.lemma_.lower() for token in document.parse] for document in documents]
+            hits = matcher.find(Laid.of(lemmas, joined))
+            hits = Hits(numbers[hits.phrases], hits.first, hits.last)
+            found = found.and_apart(self._allowed(hits, documents, offsets).longest())
         return self._votes(found, offsets)
 
     def _allowed(self, hits: Hits, documents: Sequence[Document], offsets: NDArray[np.int64]) -> Hits:
@@ -177,19 +184,12 @@ class Dictionary(Source):
         return votes
 
 
-def _squeezed(text: str) -> str:
-    return " ".join(text.split())
-
-
-def _gaps(document: Document) -> Iterator[str]:
-    """What follows each token: a blank, nothing, or a line feed after the last."""
+def _joined(document: Document) -> Sequence[bool]:
+    """Of each token, whether it is written together with the next one."""
     places = document.characters
     if places is None:
-        yield from [" "] * (len(document.tokens) - 1)
-    else:
-        yield from (" " if places[i][1] < places[i + 1][0] else "" for i in range(len(places) - 1))
-    if document.tokens:
-        yield "\n"
+        return [False] * len(document.tokens)
+    return [places[i][1] == places[i + 1][0] for i in range(len(places) - 1)]
 
 
 def _taken(documents: Sequence[Document], names: Sequence[str], offsets: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -208,7 +208,7 @@ def _names(hits: Hits, documents: Sequence[Document], offsets: NDArray[np.int64]
     shouted = np.zeros(int(offsets[-1]), bool)
     for place in np.unique(np.searchsorted(offsets, hits.first, side="right") - 1):
         document, words = documents[place], slice(offsets[place], offsets[place + 1])
-        proper[words] = [is_proper(document, index) for index in range(len(document.tokens))]
+        proper[words] = proper_tokens(document)
         shouted[words] = is_shouted(document)
     begins = np.isin(hits.first, offsets)
     ends = np.isin(hits.last, offsets)

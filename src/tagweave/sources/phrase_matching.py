@@ -1,8 +1,9 @@
 """All occurrences of many phrases in tokens, by an Aho-Corasick automaton over the text that the tokens make.
 
-The tokens of many documents are laid end to end in one string, with a blank where the text has one, and a line feed
-between documents. The automaton finds every phrase in it at once, and hits that do not begin and end with a token are
-dropped. So the matching does not depend on how the text was cut, as long as both ends of a phrase are ends of tokens.
+The tokens of many documents are laid end to end in one string, with a line feed between documents. Blanks stand only
+between letters or digits, in this string and in the phrases: `Wal - Mart` and `Wal-Mart` are one spelling, so it does
+not matter how text and phrases were cut. The automaton finds every phrase at once, and hits that do not begin and end
+with a token are dropped.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagweave.annotations import Annotations
-from tagweave.formats.words import tokenize
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,16 +31,39 @@ class Laid:
     ends: NDArray[np.int64]
 
     @classmethod
-    def of(cls, words: Sequence[str], after: Sequence[str]) -> Self:
-        r"""Words, and what follows each of them: a blank, nothing, or a line feed after the last of a document.
+    def of(cls, documents: Iterable[Sequence[str]], joined: Iterable[Sequence[bool]]) -> Self:
+        r"""The words of documents, and of each word whether it is written together with the next one.
 
-        >>> Laid.of(["Oslo", ".", "Rome"], ["", "\n", "\n"]).text
-        'Oslo.\nRome\n'
+        >>> Laid.of([["Oslo", "."], ["A", "-", "T", "gene"]], [[True, False], [True, True, False, False]]).text
+        'Oslo.\nA-T gene\n'
         """
+        words: list[str] = []
+        after: list[str] = []
+        for document, together in zip(documents, joined, strict=True):
+            words.extend(document)
+            after.extend(
+                [
+                    " " if not close and one[-1:].isalnum() and two[:1].isalnum() else ""
+                    for one, two, close in zip(document, document[1:], together, strict=False)
+                ]
+            )
+            after.extend(["\n"] * (len(document) > 0))
         lengths = np.fromiter(map(len, words), np.int64, len(words))
         gaps = np.fromiter(map(len, after), np.int64, len(words))
         starts = np.cumsum(lengths + gaps) - lengths - gaps
         return cls("".join(chain.from_iterable(zip(words, after, strict=True))), starts, starts + lengths)
+
+
+def spelling(phrase: str) -> str:
+    """A phrase as it is compared.
+
+    >>> spelling("ataxia - telangiectasia  gene ( ATM )")
+    'ataxia-telangiectasia gene(ATM)'
+    """
+    written = ""
+    for word in phrase.split():
+        written += f" {word}" if written[-1:].isalnum() and word[:1].isalnum() else word
+    return written
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,13 +127,13 @@ class Hits:
 
 
 class PhraseMatcher:
-    r"""Finds phrases in words.
+    """Finds phrases in words.
 
-    A phrase matches as it is typed, and as the tokenisers of this package would cut it, so that `Wal-Mart` is found in
-    `Wal-Mart` and in `Wal - Mart`, and `Macy's` in `Macy 's`.
+    Args:
+        phrases: their spellings, no two the same.
 
     >>> matcher = PhraseMatcher(["New York", "York"])
-    >>> hits = matcher.find(Laid.of(["New", "York", "Yorkers"], [" ", " ", "\n"]))
+    >>> hits = matcher.find(Laid.of([["New", "York", "Yorkers"]], [[False] * 3]))
     >>> list(zip(hits.phrases.tolist(), hits.first.tolist(), hits.last.tolist()))
     [(0, 0, 2), (1, 1, 2)]
     """
@@ -118,19 +141,7 @@ class PhraseMatcher:
     def __init__(self, phrases: Iterable[str]) -> None:
         from ahocorasick_rs import AhoCorasick, Implementation
 
-        spellings: dict[str, int] = {}
-        owners: list[int] = []
-        more: list[tuple[int, int]] = []
-        for number, phrase in enumerate(phrases):
-            for spelling in spellings_of(phrase):
-                place = spellings.setdefault(spelling, len(owners))
-                if place == len(owners):
-                    owners.append(number)
-                elif owners[place] != number:
-                    more.append((place, number))
-        self._owners = np.array(owners, np.int64)
-        self._shared = np.array(sorted({*more}), np.int64).reshape(-1, 2)
-        self._automaton: Any = AhoCorasick(spellings, implementation=Implementation.ContiguousNFA, store_patterns=False)
+        self._automaton: Any = AhoCorasick(phrases, implementation=Implementation.ContiguousNFA, store_patterns=False)
 
     def find(self, laid: Laid) -> Hits:
         """Every occurrence of every phrase, in the order of where it ends."""
@@ -140,35 +151,4 @@ class PhraseMatcher:
         last = np.searchsorted(laid.ends, rows[:, 2])
         whole = (first < len(laid.starts)) & (last < len(laid.ends))
         whole[whole] = (laid.starts[first[whole]] == rows[whole, 1]) & (laid.ends[last[whole]] == rows[whole, 2])
-        return self._with_shared(rows[whole, 0], first[whole], last[whole] + 1)
-
-    def _with_shared(self, places: NDArray[np.int64], first: NDArray[np.int64], last: NDArray[np.int64]) -> Hits:
-        """Hits of spellings as hits of phrases: a spelling may be of several."""
-        phrases = self._owners[places]
-        begin = np.searchsorted(self._shared[:, 0], places)
-        counts = np.searchsorted(self._shared[:, 0], places, side="right") - begin
-        if not counts.any():
-            return Hits(phrases, first, last)
-        hits = np.repeat(np.arange(len(places)), counts)
-        within = np.arange(len(hits)) - np.repeat(np.cumsum(counts) - counts, counts)
-        others = self._shared[begin[hits] + within, 1]
-        order = np.argsort(np.concatenate([np.arange(len(places)), hits]), kind="stable")
-        return Hits(
-            np.concatenate([phrases, others])[order],
-            np.concatenate([first, first[hits]])[order],
-            np.concatenate([last, last[hits]])[order],
-        )
-
-
-def spellings_of(phrase: str) -> tuple[str, ...]:
-    """A phrase as it may stand in words with blanks between them.
-
-    >>> spellings_of("Macy's  Inc.")
-    ("Macy's Inc.", "Macy ' s Inc .", "Macy 's Inc.")
-    """
-    typed = " ".join(phrase.split())
-    if typed.isalnum() or not typed:
-        return (typed,) if typed else ()
-    cut = " ".join(typed[start:end] for start, end in tokenize(typed))
-    apart = typed.replace("'s", " 's").replace("\u2019s", " \u2019s")
-    return tuple(dict.fromkeys((typed, cut, " ".join(apart.split()))))
+        return Hits(rows[whole, 0], first[whole], last[whole] + 1)
