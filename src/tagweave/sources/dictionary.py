@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Literal
 
@@ -39,7 +40,7 @@ class Dictionary(Source):
         min_tokens, max_tokens: tokens of an occurrence; max_tokens 0 is no limit.
         exclude: phrases that do not count, in any case.
         proper: whether an occurrence must look like a whole name: some token of it does (see
-            `tagweave.sources.proper.proper_tokens`), and the tokens next to it do not. A text all in capitals is let pass.
+            `tagweave.sources.proper.proper_tokens`), and the tokens next to it do not. A text all in capitals may pass.
         not_over: earlier sources whose spans an occurrence may not touch.
         pipeline: spaCy pipeline for base forms.
 
@@ -147,21 +148,20 @@ class Dictionary(Source):
 
     def annotate(self, documents: Sequence[Document]) -> Iterable[Votes]:
         """The occurrences in each document."""
-        offsets = np.cumsum([0, *(len(document.tokens) for document in documents)])
-        if not offsets[-1]:
-            return [[] for _ in documents]
-        joined = [_joined(document) for document in documents]
-        words: list[Sequence[str]] = [document.tokens for document in documents]
-        if self.case == "ignore":
-            words = [[token.lower() for token in tokens] for tokens in words]
-        found = self._allowed(self._matcher.find(Laid.of(words, joined)), documents, offsets).longest()
+        filled = [document for document in documents if document.tokens]
+        offsets = np.cumsum([0, *(len(document.tokens) for document in filled)])
+        joined = np.concatenate([np.zeros(0, bool), *map(_joined, filled)])
+        words = list(chain.from_iterable(document.tokens for document in filled))
+        laid = Laid.of(words, offsets[1:] - 1, joined, lower=self.case == "ignore")
+        found = self._allowed(self._matcher.find(laid), filled, offsets).longest()
         if self.lemma:
             matcher, numbers = self._lemmas
-            lemmas = [[token.lemma_.lower() for token in document.parse] for document in documents]
-            hits = matcher.find(Laid.of(lemmas, joined))
+            lemmas = [token.lemma_ for document in filled for token in document.parse]
+            hits = matcher.find(Laid.of(lemmas, offsets[1:] - 1, joined, lower=True))
             hits = Hits(numbers[hits.phrases], hits.first, hits.last)
-            found = found.and_apart(self._allowed(hits, documents, offsets).longest())
-        return self._votes(found, offsets)
+            found = found.and_apart(self._allowed(hits, filled, offsets).longest())
+        votes = iter(self._votes(found, offsets))
+        return [next(votes) if document.tokens else [] for document in documents]
 
     def _allowed(self, hits: Hits, documents: Sequence[Document], offsets: NDArray[np.int64]) -> Hits:
         """The hits that the settings leave."""
@@ -184,12 +184,13 @@ class Dictionary(Source):
         return votes
 
 
-def _joined(document: Document) -> Sequence[bool]:
+def _joined(document: Document) -> NDArray[np.bool_]:
     """Of each token, whether it is written together with the next one."""
-    places = document.characters
-    if places is None:
-        return [False] * len(document.tokens)
-    return [places[i][1] == places[i + 1][0] for i in range(len(places) - 1)]
+    joined = np.zeros(len(document.tokens), bool)
+    if document.characters is not None:
+        places = np.array(document.characters, np.int64)
+        joined[:-1] = places[:-1, 1] == places[1:, 0]
+    return joined
 
 
 def _taken(documents: Sequence[Document], names: Sequence[str], offsets: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -6,8 +6,10 @@ not matter how text and phrases were cut. The automaton finds every phrase at on
 with a token are dropped.
 """
 
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import chain
 from typing import Any, Self
 
@@ -31,27 +33,48 @@ class Laid:
     ends: NDArray[np.int64]
 
     @classmethod
-    def of(cls, documents: Iterable[Sequence[str]], joined: Iterable[Sequence[bool]]) -> Self:
-        r"""The words of documents, and of each word whether it is written together with the next one.
+    def of(
+        cls, words: Sequence[str], lasts: NDArray[np.int64], joined: NDArray[np.bool_], *, lower: bool = False
+    ) -> Self:
+        r"""The words of documents in one string.
 
-        >>> Laid.of([["Oslo", "."], ["A", "-", "T", "gene"]], [[True, False], [True, True, False, False]]).text
+        Args:
+            words: all words, end to end.
+            lasts: number of the last word of each document.
+            joined: of each word, whether it is written together with the next one, of shape [words].
+            lower: whether the string is to be in lower case; a word may grow by it.
+
+        >>> words, joined = ["Oslo", ".", "A", "-", "T", "gene"], np.zeros(6, bool)
+        >>> Laid.of(words, np.array([1, 5]), joined).text
         'Oslo.\nA-T gene\n'
         """
-        words: list[str] = []
-        after: list[str] = []
-        for document, together in zip(documents, joined, strict=True):
-            words.extend(document)
-            after.extend(
-                [
-                    " " if not close and one[-1:].isalnum() and two[:1].isalnum() else ""
-                    for one, two, close in zip(document, document[1:], together, strict=False)
-                ]
-            )
-            after.extend(["\n"] * (len(document) > 0))
-        lengths = np.fromiter(map(len, words), np.int64, len(words))
-        gaps = np.fromiter(map(len, after), np.int64, len(words))
-        starts = np.cumsum(lengths + gaps) - lengths - gaps
-        return cls("".join(chain.from_iterable(zip(words, after, strict=True))), starts, starts + lengths)
+        text = _MARK.join([*words, ""])
+        if text.count(_MARK) != len(words):
+            text = _MARK.join([*(word.replace(_MARK, "\ufffd") for word in words), ""])
+        if lower:
+            text = text.lower()
+        signs = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32).copy()
+        marks = np.flatnonzero(signs == ord(_MARK))
+        spoken = _speaks()
+        blank = spoken[signs[marks - 1]] & spoken[signs[np.minimum(marks + 1, len(signs) - 1)]] & ~joined
+        signs[marks] = ord(" ")
+        signs[marks[lasts]] = ord("\n")
+        blank[lasts] = True
+        kept = np.ones(len(signs), bool)
+        kept[marks] = blank
+        shift = np.cumsum(~blank)
+        ends = marks - np.concatenate([[0], shift[:-1]])
+        starts = np.concatenate([[0], marks[:-1] + 1 - shift[:-1]])
+        return cls(signs[kept].tobytes().decode("utf-32-le", "surrogatepass"), starts, ends)
+
+
+_MARK = "\0"
+
+
+@cache
+def _speaks() -> NDArray[np.bool_]:
+    """Of each sign, by its number, whether it is a letter or digit."""
+    return np.fromiter((chr(code).isalnum() for code in range(sys.maxunicode + 1)), bool, sys.maxunicode + 1)
 
 
 def spelling(phrase: str) -> str:
@@ -133,7 +156,7 @@ class PhraseMatcher:
         phrases: their spellings, no two the same.
 
     >>> matcher = PhraseMatcher(["New York", "York"])
-    >>> hits = matcher.find(Laid.of([["New", "York", "Yorkers"]], [[False] * 3]))
+    >>> hits = matcher.find(Laid.of(["New", "York", "Yorkers"], np.array([2]), np.zeros(3, bool)))
     >>> list(zip(hits.phrases.tolist(), hits.first.tolist(), hits.last.tolist()))
     [(0, 0, 2), (1, 1, 2)]
     """
