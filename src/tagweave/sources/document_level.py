@@ -161,7 +161,7 @@ class DocumentLevel(Voter):
         for members in groups(documents):
             found = [next(opinions) for _ in members]
             if all(opinion is None for opinion in found):
-                yield from found
+                yield from [None] * len(members)
             else:
                 nothing = np.zeros((0, len(self.labels)), np.float32)
                 yield from self.in_group(members, [opinion or Opinion([], nothing) for opinion in found])

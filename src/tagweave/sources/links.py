@@ -5,18 +5,22 @@ A rule yields stretches; all tokens of a stretch have the same label. `LinkedSpa
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import ClassVar
 
 import numpy as np
 
 from tagweave.annotations import Span
 from tagweave.corpus import Corpus, Document
-from tagweave.sources.base import Source, Vote, Votes, groups
+from tagweave.labels import OUTSIDE
+from tagweave.sources.base import Source, Votes, groups
 from tagweave.sources.dictionary import Dictionary
 from tagweave.sources.phrase_files import Phrase
 from tagweave.sources.pipelines import DEFAULT
+from tagweave.sources.words import analysis, runs
 
 HYPHENS = ("-", "\u2010", "\u2011", "\u2013", "\u2212")
 
@@ -33,65 +37,76 @@ class LinkingRule(Source):
         return ()
 
 
-def stretches(linked: Iterable[bool]) -> Iterator[tuple[int, int]]:
+def stretches(linked: Iterable[bool]) -> list[tuple[int, int]]:
     """Runs of linked pairs as stretches of tokens; `linked[t]` is about the tokens `t` and `t + 1`.
 
-    >>> list(stretches([True, True, False, True]))
+    >>> stretches([True, True, False, True])
     [(0, 3), (3, 5)]
     """
-    start, count = None, 0
-    for place, same in enumerate(linked):
-        count = place + 1
-        if same and start is None:
-            start = place
-        if not same and start is not None:
-            yield start, place + 1
-            start = None
-    if start is not None:
-        yield start, count + 1
+    return [(start, end + 1) for start, end in runs(linked)]
+
+
+def pairs(document: Document) -> range:
+    """The numbers of the first tokens of all pairs of neighbours."""
+    return range(len(document.tokens) - 1)
 
 
 @dataclass
 class PossessiveLinks(LinkingRule):
     """A possessive ending is linked to what is before and after it.
 
-    >>> list(PossessiveLinks("possessive").find(Document("d", ["Alzheimer", "'s", "disease"])))
+    Attributes:
+        endings: tokens that are one.
+
+    >>> PossessiveLinks("possessive").find(Document("d", ["Alzheimer", "'s", "disease"]))
     [(0, 3)]
     """
 
     kind = "possessive-links"
 
-    endings: tuple[str, ...] = ("'s", "\u2019s", "'", "\u2019")
+    endings: tuple[str, ...] = ("'s", "\u2019s")
 
     def find(self, document: Document) -> Votes:
         """The stretches."""
         marks = [token in self.endings for token in document.tokens]
-        return list(stretches(a or b for a, b in zip(marks, marks[1:], strict=False)))
+        return stretches(marks[place] or marks[place + 1] for place in pairs(document))
 
 
 @dataclass
 class HyphenLinks(LinkingRule):
-    """A hyphen that is a token of its own is linked to what is before and after it, where no blank stands between.
+    """A hyphen that is a token of its own, between two others, is linked to what is before and after it.
 
     Attributes:
+        touching: whether no blank may stand before or after the hyphen, so that it is no dash. This needs text; where
+            there are only tokens, blanks stand between all of them.
         short_prefix: whether the token before it must be a single sign or the name of a Greek letter.
         after_only: whether only the hyphen and the token after it are linked.
 
-    >>> list(HyphenLinks("hyphens").find(Document("d", ["X", "-", "linked"])))
+    >>> HyphenLinks("hyphens").find(Document("d", ["X", "-", "linked", "gene"]))
     [(0, 3)]
     """
 
     kind = "hyphen-links"
 
+    touching: bool = False
     short_prefix: bool = False
     after_only: bool = False
 
     def find(self, document: Document) -> Votes:
         """The stretches."""
-        tokens = document.tokens
-        for place in range(1, len(tokens) - 1):
-            if tokens[place] in HYPHENS and (not self.short_prefix or _short(tokens[place - 1])):
-                yield (place if self.after_only else place - 1), place + 2
+        counts = [self._counts(document, place) for place in range(len(document.tokens))]
+        return stretches(counts[place] or (counts[place + 1] and not self.after_only) for place in pairs(document))
+
+    def _counts(self, document: Document, place: int) -> bool:
+        """Whether the token is a hyphen that links."""
+        tokens, places = document.tokens, document.characters
+        if not 0 < place < len(tokens) - 1 or tokens[place] not in HYPHENS:
+            return False
+        if self.touching and (places is None or places[place - 1][1] < places[place][0]):
+            return False
+        if self.touching and places is not None and places[place][1] < places[place + 1][0]:
+            return False
+        return not self.short_prefix or _short(tokens[place - 1])
 
 
 _GREEK = frozenset(
@@ -127,10 +142,10 @@ class PhraseLinks(Dictionary):
 
 @dataclass
 class BigramLinks(LinkingRule):
-    """Two tokens that stand together often in one document are linked.
+    """Two words that stand together often in the documents of a group are linked.
 
     Attributes:
-        min_count: how often, in the whole group of documents.
+        min_count: how often.
 
     >>> documents = [Document("1", ["heart", "failure"], group="g"), Document("2", ["heart", "failure"], group="g")]
     >>> list(BigramLinks("bigrams", min_count=2).annotate(documents))
@@ -144,11 +159,14 @@ class BigramLinks(LinkingRule):
     def annotate(self, documents: Sequence[Document]) -> Iterable[Votes]:
         """The stretches in each document."""
         for members in groups(documents):
-            pairs = [list(zip(member.tokens, member.tokens[1:], strict=False)) for member in members]
-            counts = Counter(pair for found in pairs for pair in found)
-            for found in pairs:
-                frequent = (counts[pair] >= self.min_count and all(map(_wordlike, pair)) for pair in found)
-                yield list(stretches(frequent))
+            bigrams = [[_bigram(member, place) for place in pairs(member)] for member in members]
+            counts = Counter(bigram for found in bigrams for bigram in found)
+            for found in bigrams:
+                yield stretches(counts[bigram] >= self.min_count and all(map(_wordlike, bigram)) for bigram in found)
+
+
+def _bigram(document: Document, place: int) -> tuple[str, str]:
+    return document.tokens[place], document.tokens[place + 1]
 
 
 def _wordlike(token: str) -> bool:
@@ -157,11 +175,12 @@ def _wordlike(token: str) -> bool:
 
 @dataclass
 class CapitalLinks(LinkingRule):
-    """Tokens that begin with a capital, one after the other, are linked, but not the first two of a text.
+    """Tokens that begin with a capital, one after the other, are linked; tokens all in capitals do not count.
 
-    Tokens all in capitals do not count.
+    Attributes:
+        skip: tokens at the beginning of a text that do not count either.
 
-    >>> list(CapitalLinks("capitals").find(Document("d", ["My", "new", "Mac", "Book", "Air"])))
+    >>> CapitalLinks("capitals").find(Document("d", ["My", "new", "Mac", "Book", "Air"]))
     [(2, 5)]
     """
 
@@ -175,7 +194,7 @@ class CapitalLinks(LinkingRule):
             place >= self.skip and token[:1].isupper() and not (len(token) > 1 and token.isupper())
             for place, token in enumerate(document.tokens)
         ]
-        return list(stretches(a and b for a, b in zip(capital, capital[1:], strict=False)))
+        return stretches(capital[place] and capital[place + 1] for place in pairs(document))
 
 
 @dataclass
@@ -193,11 +212,11 @@ class DependencyLinks(LinkingRule):
 
     def find(self, document: Document) -> Votes:
         """The stretches."""
-        linked = [False] * max(len(document.tokens) - 1, 0)
-        for token in document.parse:
+        linked = [False for _ in pairs(document)]
+        for token in analysis(self, document, "DEP"):
             if token.dep_ in self.relations and abs(token.head.i - token.i) == 1:
                 linked[min(token.i, token.head.i)] = True
-        return list(stretches(linked))
+        return stretches(linked)
 
 
 @dataclass
@@ -216,6 +235,12 @@ class EmbeddingLinks(LinkingRule):
     encoder: str = "default"
     layer: int = -1
 
+    def load(self) -> None:
+        """See whether there is such an encoder."""
+        from tagweave.encoder import Encoder
+
+        Encoder.load(self.encoder)
+
     def annotate(self, documents: Sequence[Document]) -> Iterable[Votes]:
         """The stretches in each document."""
         from tagweave.embeddings import embed
@@ -223,28 +248,30 @@ class EmbeddingLinks(LinkingRule):
         corpus = Corpus.from_documents(
             Document(str(number), document.tokens) for number, document in enumerate(documents)
         )
-        rows = np.asarray(embed(corpus, self.encoder, layers=(self.layer,)), np.float32)
-        lengths = np.maximum(np.linalg.norm(rows, axis=1), 1e-12)
-        cosines = (rows[:-1] * rows[1:]).sum(axis=1) / (lengths[:-1] * lengths[1:])
-        for first, last in zip(corpus.offsets[:-1], corpus.offsets[1:], strict=True):
-            yield list(stretches((cosines[first : max(last - 1, first)] > self.threshold).tolist()))
+        with TemporaryDirectory() as folder:
+            rows = np.array(embed(corpus, self.encoder, layers=(self.layer,), cache=Path(folder)), np.float32)
+        rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+        similar = np.einsum("ij,ij->i", rows[:-1], rows[1:]) > self.threshold
+        for document, first in zip(documents, corpus.offsets, strict=False):
+            yield stretches(similar[first + place] for place in pairs(document))
 
 
 @dataclass
 class LinkedSpans(Source):
     """Each linked stretch as one entity, of the type for which most votes are cast on its tokens.
 
-    A vote of a source on a token counts once, and so does a vote for O; where O wins or nobody votes, there is no
-    entity. Ties go to an entity, then to the type that comes first in the alphabet.
+    On each token, each source has one vote for each type that it gives the token, and one for O where it says O. Where
+    O wins or nobody votes, there is no entity. Ties go to an entity, then to the type that comes first in the alphabet.
+    Stretches that share a token are one.
 
     Attributes:
         links: name of the linking rule.
         labels: the entity types.
-        of: the sources whose votes count; without any, all that come before.
+        of: the sources whose votes count; without any, all that are there, hidden ones too.
 
     >>> votes = {"dictionary": [Span(1, 2, "Disease")]}
     >>> document = Document("d", ["breast", "cancer"], sources=votes, links={"phrases": [Span(0, 2, "same")]})
-    >>> list(LinkedSpans("linked", "phrases", ("Disease",)).find(document))
+    >>> LinkedSpans("linked", "phrases", ("Disease",)).find(document)
     [(0, 2, 'Disease')]
     """
 
@@ -260,22 +287,38 @@ class LinkedSpans(Source):
         return self.labels
 
     def find(self, document: Document) -> Votes:
-        """The linked stretches that are entities; None where the linking rule did not run."""
-        linked = document.links[self.links]
-        if linked is None:
+        """The linked stretches that are entities; None where the linking rule or none of the sources ran."""
+        links = document.links[self.links]
+        votes = [document.sources[name] for name in self.of or document.sources]
+        if links is None or all(spans is None for spans in votes):
             return None
-        votes = [vote for name in self.of or document.sources for vote in document.sources[name] or ()]
-        return [found for link in linked for found in self._entity(link, votes)]
+        found = []
+        for start, end in stretches(_linked(document, links)):
+            name = self._winner(start, end, [spans or () for spans in votes])
+            if name is not None:
+                found.append((start, end, name))
+        return found
 
-    def _entity(self, link: Span, votes: Sequence[Span]) -> Iterator[Vote]:
-        if link.type != "same":
-            return
-        counts: Counter[str] = Counter()
-        for vote in votes:
-            shared = min(vote.end, link.end) - max(vote.start, link.start)
-            if shared > 0 and vote.type in ("O", *self.labels):
-                counts[vote.type] += shared
-        if counts:
-            best = max(sorted(counts, key=lambda name: (name == "O", name)), key=lambda name: counts[name])
-            if best != "O":
-                yield link.start, link.end, best
+    def _winner(self, start: int, end: int, votes: Sequence[Sequence[Span]]) -> str | None:
+        """The type with most votes on a stretch of tokens, None for O."""
+        counts = Counter(name for spans in votes for _, name in self._cast(start, end, spans))
+        ranked = sorted(counts, key=lambda name: (-counts[name], name == OUTSIDE, name))
+        return ranked[0] if ranked and ranked[0] != OUTSIDE else None
+
+    def _cast(self, start: int, end: int, spans: Sequence[Span]) -> set[tuple[int, str]]:
+        """The tokens of a stretch on which one source votes, each with a type."""
+        return {
+            (token, span.type)
+            for span in spans
+            if span.type in (OUTSIDE, *self.labels)
+            for token in range(max(start, span.start), min(end, span.end))
+        }
+
+
+def _linked(document: Document, links: Sequence[Span]) -> list[bool]:
+    """Of each pair of neighbours, whether a rule says that they have one label and not that they differ."""
+    linked = [False for _ in pairs(document)]
+    for link in sorted(links, key=lambda link: link.type, reverse=True):  # `same` first
+        for place in range(link.start, link.end - 1):
+            linked[place] = link.type == "same"
+    return linked

@@ -44,8 +44,7 @@ class ProperNames(Source):
 
     def find(self, document: Document) -> Votes:
         """The runs."""
-        for start, end in self.runs(document):
-            yield from self.judged(document, start, end)
+        return [vote for start, end in self.runs(document) for vote in self.judged(document, start, end)]
 
     def judged(self, document: Document, start: int, end: int) -> Iterable[Vote]:
         """The votes on a run."""

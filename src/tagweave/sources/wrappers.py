@@ -3,44 +3,28 @@
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from tagweave.annotations import Span
 from tagweave.corpus import Document
+from tagweave.labels import OUTSIDE
 from tagweave.sources.base import Source, Votes
 
 DETERMINERS = ("the", "a", "an", "this", "that", "these", "those", "my", "your", "his", "her", "its", "our", "their")
-EDGES = (
-    ",",
-    ".",
-    ";",
-    ":",
-    "!",
-    "?",
-    "(",
-    ")",
-    "[",
-    "]",
-    '"',
-    "``",
-    "''",
-    "'",
-    "'s",
-    "\u2019s",
-    "-",
-    "\u201c",
-    "\u201d",
-)
+EDGES = (*",.;:!?()[]\"'`-\u2013\u2014\u2018\u2019\u201c\u201d", "``", "''", "'s", "\u2019s")
 """Tokens that neither begin nor end an entity."""
+
+_PARTNERS = {"(": ")", "[": "]", "``": "''", "\u201c": "\u201d", "\u2018": "\u2019", '"': '"'}
+_PARTNERS |= {closing: opening for opening, closing in _PARTNERS.items()}
 
 
 @dataclass
 class Wrapper(Source):
-    """A source on top of another one.
+    """A source on top of another one; it abstains where that one does.
 
     Attributes:
         of: name of the earlier source.
-        labels: the entity types that come out.
+        labels: the entity types that come out; one that is not declared is an error.
     """
 
     of: str
@@ -63,10 +47,11 @@ class Wrapper(Source):
 
 @dataclass
 class Renamed(Wrapper):
-    """The same spans with other types; those without a new name are left out, votes for O stay.
+    """The same spans with other types; votes for O stay.
 
     Attributes:
         rename: new names; several types may become one.
+        keep: whether spans whose type has no new name stay as they are; otherwise they are left out.
 
     >>> source = Renamed("merged", "ner", ("LOC",), {"GPE": "LOC"})
     >>> source.find(Document("d", ["Oslo"], sources={"ner": [Span(0, 1, "GPE")]}))
@@ -75,17 +60,24 @@ class Renamed(Wrapper):
 
     kind = "renamed"
 
-    rename: dict[str, str] = field(default_factory=dict)
+    rename: dict[str, str]
+    keep: bool = False
 
     def changed(self, document: Document, votes: Sequence[Span]) -> Iterable[Span]:
         """The spans under their new names."""
-        names = {"O": "O", **self.rename}
-        return (vote._replace(type=names[vote.type]) for vote in votes if vote.type in names)
+        for vote in votes:
+            if vote.type in self.rename:
+                yield vote._replace(type=self.rename[vote.type])
+            elif self.keep or vote.type == OUTSIDE:
+                yield vote
 
 
 @dataclass
 class Corrected(Wrapper):
     """The same spans without a determiner in front and without punctuation at the edges; what is empty then is gone.
+
+    A bracket or quotation mark stays whose partner is inside the span: `vitamin B (12)` keeps its last token, `(12)`
+    loses both. Votes for O stay as they are.
 
     Attributes:
         leading: words that are taken off the front, in any case.
@@ -105,18 +97,31 @@ class Corrected(Wrapper):
         """The spans with other boundaries."""
         for vote in votes:
             start, end = vote.start, vote.end
-            if vote.type != "O":
-                while start < end and document.tokens[start].lower() in (*self.leading, *self.edges):
-                    start += 1
-                while start < end and document.tokens[end - 1] in self.edges:
-                    end -= 1
+            if vote.type != OUTSIDE:
+                start, end = self._trimmed(document.tokens, start, end)
             if start < end:
                 yield vote._replace(start=start, end=end)
+
+    def _trimmed(self, tokens: Sequence[str], start: int, end: int) -> tuple[int, int]:
+        """The boundaries without what is taken off."""
+        while start < end:
+            inner = tokens[start + 1 : end - 1]
+            if tokens[start].lower() in self.leading or self._loose(tokens[start], inner):
+                start += 1
+            elif self._loose(tokens[end - 1], inner):
+                end -= 1
+            else:
+                break
+        return start, end
+
+    def _loose(self, token: str, inner: Sequence[str]) -> bool:
+        """Whether a token at an edge is taken off."""
+        return token in self.edges and _PARTNERS.get(token) not in inner
 
 
 @dataclass
 class TokenCount(Wrapper):
-    """The spans of some number of tokens.
+    """The spans of some number of tokens; votes for O stay.
 
     Attributes:
         min_tokens, max_tokens: bounds; max_tokens 0 is none.
@@ -135,13 +140,13 @@ class TokenCount(Wrapper):
         """The spans within the bounds."""
         for vote in votes:
             size = vote.end - vote.start
-            if size >= self.min_tokens and (not self.max_tokens or size <= self.max_tokens):
+            if vote.type == OUTSIDE or self.min_tokens <= size <= (self.max_tokens or size):
                 yield vote
 
 
 @dataclass
 class Exclusive(Wrapper):
-    """The spans that touch no span of some other sources, which come first where they say anything.
+    """The votes that share no token with an entity of some other sources.
 
     Attributes:
         over: names of the earlier sources that take precedence.
@@ -153,17 +158,19 @@ class Exclusive(Wrapper):
 
     kind = "exclusive"
 
-    over: tuple[str, ...] = ()
+    over: tuple[str, ...]
 
     def changed(self, document: Document, votes: Sequence[Span]) -> Iterable[Span]:
-        """The spans that are free."""
-        taken = [other for name in self.over for other in document.sources[name] or () if other.type != "O"]
+        """The votes that are free."""
+        taken = [other for name in self.over for other in document.sources[name] or () if other.type != OUTSIDE]
         return (vote for vote in votes if not any(_touch(vote, other) for other in taken))
 
 
 @dataclass
 class Specified(Wrapper):
-    """A type that stands for several (`ENT`) made one of them: the one that other sources say most often on the span.
+    """A type that stands for several (`ENT`) made one of them: that of most spans of other sources that touch the span.
+
+    Of types with equally many the first in the alphabet counts. Spans of other types stay as they are.
 
     Attributes:
         coarse: the types that stand for several, with what they stand for: `{"ENT": ["PER", "LOC"]}`.
@@ -178,8 +185,8 @@ class Specified(Wrapper):
 
     kind = "specified"
 
-    coarse: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    over: tuple[str, ...] = ()
+    coarse: dict[str, tuple[str, ...]]
+    over: tuple[str, ...]
     keep: bool = False
 
     @property
