@@ -2,6 +2,7 @@
 
 import pickle
 from dataclasses import MISSING
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -116,3 +117,8 @@ def test_phrases_are_found_at_whole_tokens(words: list[str], phrase: str) -> Non
             if joined == "".join(parts) and {len("".join(parts[:n])) for n in range(len(parts) + 1)} <= cuts:
                 expected.add((start, end))
     assert found == expected
+
+
+def test_every_kind_is_on_the_page() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "sources.md").read_text(encoding="utf-8")
+    assert not [kind for kind in SOURCES if f"`{kind}`" not in page]

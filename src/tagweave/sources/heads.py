@@ -30,6 +30,10 @@ class HeadNouns(Source):
         pipeline: pipeline that gives lemmas, parts of speech and dependencies.
 
     A hyphen between two of the words belongs to them. Of phrases that share words, the longest stays.
+
+    >>> source = HeadNouns("lacks", "DISEASE", ("deficiency", "lack"), dependencies=("compound", "amod"))
+    >>> source.types, source.pipeline
+    (('DISEASE',), 'en_core_web_sm')
     """
 
     kind = "head-nouns"

@@ -167,6 +167,9 @@ class Money(TextSource):
         suffixes: letters right after a figure that multiply it: "5bn".
         words: numbers below a hundred.
         scales: what is counted in.
+
+    >>> list(Money("sums").find(Document("d", ["It", "cost", "$", "5"], "It cost $5", [(0, 2), (3, 7), (8, 9), (9, 10)])))
+    [(2, 4, 'MONEY')]
     """
 
     kind = "money"

@@ -168,6 +168,9 @@ class PartsOfSpeech(_Outside):
         parts_of_speech: names of Universal Dependencies.
         besides: words about which it says nothing, in small letters.
         pipeline: pipeline that gives parts of speech.
+
+    >>> PartsOfSpeech("small words", ("ADP", "DET")).pipeline
+    'en_core_web_sm'
     """
 
     kind = "parts-of-speech"

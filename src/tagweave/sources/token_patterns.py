@@ -51,6 +51,11 @@ class TokenPatterns(Source):
     Raises:
         UsageError: there is no pattern, one has no type, or spaCy does not take it.
         FormatError: a file is no JSON, or a record no pattern.
+
+    >>> TokenPatterns("versions", "PRODUCT", ([{"LOWER": "windows"}, {"IS_DIGIT": True}],)).pipeline
+    'blank:en'
+    >>> TokenPatterns("mice", "ANIMAL", ([{"POS": "ADJ"}, {"LEMMA": "mouse"}],)).pipeline
+    'en_core_web_sm'
     """
 
     kind = "token-patterns"
