@@ -168,7 +168,8 @@ class Money(TextSource):
         words: numbers below a hundred.
         scales: what is counted in.
 
-    >>> list(Money("sums").find(Document("d", ["It", "cost", "$", "5"], "It cost $5", [(0, 2), (3, 7), (8, 9), (9, 10)])))
+    >>> document = Document("d", ["Cost", ":", "$", "5"], "Cost: $5", [(0, 4), (4, 5), (6, 7), (7, 8)])
+    >>> list(Money("sums").find(document))
     [(2, 4, 'MONEY')]
     """
 
