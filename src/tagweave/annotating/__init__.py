@@ -1,5 +1,6 @@
 """Running sources over a corpus, or over a file as a stream, in one process or several."""
 
-from tagweave.annotating.running import TIME_LIMIT, Runner, Statistics, report
+from tagweave.annotating.running import TIME_LIMIT, Runner
+from tagweave.annotating.statistics import Report, Statistics
 
-__all__ = ["TIME_LIMIT", "Runner", "Statistics", "report"]
+__all__ = ["TIME_LIMIT", "Report", "Runner", "Statistics"]

@@ -1,74 +1,31 @@
 """`Runner`: sources over some documents; what each of them gets to see, and what becomes of what it yields."""
 
-import signal
-import threading
 import time
 import traceback
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, fields, replace
-from itertools import accumulate
+from collections.abc import Iterable, Iterator, MutableSequence, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
+from tagweave.annotating.clock import Clock, TimeUp
+from tagweave.annotating.statistics import Described, Statistics
 from tagweave.annotations import Span
 from tagweave.corpus import Document
-from tagweave.errors import SourceError, SourceTimeout, UsageError
-from tagweave.labels import OUTSIDE
-from tagweave.report import Cell, Table
+from tagweave.errors import SourceError, SourceTimeout, TagweaveError, UsageError
 from tagweave.sources.base import Source, checked, groups
+from tagweave.sources.functions import FunctionSource
 from tagweave.sources.pipelines import parse
 
 TIME_LIMIT = 60.0
-"""Seconds that a source may take for one document."""
+"""Seconds that a source may take for one document, or for those that it takes together."""
 
 _BUILDS_ON = ("of", "over", "not_over", "links")
 """Settings of a source that name earlier ones."""
 
+_FAILURES = (Exception, SystemExit, TimeUp)
+"""What a source may do to one document without harm to the run."""
 
-@dataclass
-class Statistics:
-    """What a source has done so far.
-
-    Attributes:
-        documents: documents that it was given.
-        seconds: time spent in it.
-        spans: entities that it marked, or links.
-        outside: votes for O.
-        abstained: documents on which it did not run, failures among them.
-        failures: documents on which it raised an error.
-        timeouts: failures of which it took too long.
-        first_failure: the message of the first failure.
-        counters: what the source itself counted.
-    """
-
-    documents: int = 0
-    seconds: float = 0.0
-    spans: int = 0
-    outside: int = 0
-    abstained: int = 0
-    failures: int = 0
-    timeouts: int = 0
-    first_failure: str = ""
-    counters: Counter[str] = field(default_factory=Counter)
-
-    def add(self, other: "Statistics") -> None:
-        """Add what was done elsewhere."""
-        self.first_failure = self.first_failure or other.first_failure
-        self.counters.update(other.counters)
-        for name in (f.name for f in fields(self) if f.type in (int, float)):
-            setattr(self, name, getattr(self, name) + getattr(other, name))
-
-    def count(self, votes: Sequence[Span] | None) -> None:
-        """Count the votes on a document."""
-        self.documents += 1
-        if votes is None:
-            self.abstained += 1
-            return
-        outside = sum(vote.type == OUTSIDE for vote in votes)
-        self.outside += outside
-        self.spans += len(votes) - outside
+Found = Sequence[Span] | None
 
 
 class Runner:
@@ -80,13 +37,13 @@ class Runner:
         sources: the sources.
         tolerant: what a source that fails on a document does: with `True` it abstains there and is counted, otherwise
             everything stops.
-        time_limit: seconds that a source may take for one document; 0 is no limit. It is kept in the main thread of a
-            process, for code that Python can interrupt.
-        skipped: pairs of a source and a document on which it must not run, because it never came back there.
-        watch: called with the source's number and the document's before each piece of work.
+        time_limit: seconds that a source may take for one document, or for those that it takes together; 0 is no
+            limit. What it takes together and too slowly, it then gets one by one (or group by group).
+        beat: where to note what is being worked on, see `Clock`.
 
     Attributes:
-        statistics: what each source has done.
+        statistics: what each source has done, and each analysis that sources share.
+        alone: names of the sources that get documents one by one (or group by group), though they could take more.
 
     >>> from tagweave.sources import labeling_function
     >>> @labeling_function("LOC")
@@ -94,7 +51,7 @@ class Runner:
     ...     return [(i, i + 1) for i, token in enumerate(document.tokens) if token == "Oslo"]
     >>> [document] = Runner([cities]).run([Document("d", ["Oslo", "is", "cold"])])
     >>> document.sources
-    {'cities': [Span(start=0, end=1, type='LOC', score=None)]}
+    {'cities': (Span(start=0, end=1, type='LOC', score=None),)}
     """
 
     def __init__(
@@ -103,123 +60,159 @@ class Runner:
         *,
         tolerant: bool = False,
         time_limit: float = TIME_LIMIT,
-        skipped: set[tuple[str, str]] | None = None,
-        watch: Callable[[int, int], None] | None = None,
+        beat: MutableSequence[float] | None = None,
     ) -> None:
-        self.statistics = {source.name: Statistics() for source in sources}
+        self.statistics: dict[str, Statistics] = {}
+        self.alone: set[str] = set()
         self._sources = list(sources)
         self._tolerant = tolerant
-        self._limit = time_limit if threading.current_thread() is threading.main_thread() else 0.0
-        self._skipped = skipped or set()
-        self._watch = watch or (lambda source, document: None)
+        self._clock = Clock(time_limit, beat)
         self._loaded = False
+        self._own = {source.name for source in sources}
+        self._hidden = {source.name for source in sources if source.hidden}
+        self._needed = {name for source in sources for name in builds_on(source)} - self._own
 
-    def run(self, documents: Sequence[Document]) -> list[Document]:
-        """The documents with the votes of the sources; a source in the input that has the same name is replaced.
+    def load(self) -> None:
+        """Make the sources ready.
+
+        Raises:
+            SourceError, UsageError, MissingExtraError: one of them cannot be made ready.
+        """
+        if self._loaded:
+            return
+        for source in self._sources:
+            try:
+                source.load()
+            except TagweaveError as error:
+                message = str(error)
+                named = message.startswith("source ")
+                raise type(error)(message if named else f"source {source.name!r}: {message}") from error
+            except Exception as error:
+                raise _failure(source, None, error) from error
+        self._loaded = True
+
+    def run(self, documents: Sequence[Document], skipped: frozenset[tuple[str, str]] = frozenset()) -> list[Document]:
+        """The documents with the votes of the sources; votes of the same names that they had are replaced.
 
         Args:
             documents: whole groups.
+            skipped: pairs of a source and a document on which it must not run, because it never came back there.
 
         Raises:
             SourceError: a source fails, or yields what is no vote; the message names source, document and error.
-            UsageError: a source builds on another one that is not there.
         """
-        self._check_names(documents)
-        if not self._loaded:
-            for source in self._sources:
-                self._load(source)
-            self._loaded = True
-        batch = [_Shown(document) for document in documents]
+        self.load()
+        batch = [_Shown(document, self._own, self._needed) for document in documents]
         parses: dict[str, list[Any]] = {}
-        for number, source in enumerate(self._sources):
-            begin = time.perf_counter()
-            for shown, votes in zip(batch, self._votes(number, source, batch, parses), strict=True):
-                self.statistics[source.name].count(votes)
-                (shown.links if source.linking else shown.sources)[source.name] = votes
-            self.statistics[source.name].seconds += time.perf_counter() - begin
-            self.statistics[source.name].counters = Counter(source.counters)
-        hidden = {source.name for source in self._sources if source.hidden}
-        return [shown.result(hidden) for shown in batch]
+        with self._clock.running():
+            for number, source in enumerate(self._sources):
+                self._run_source(number, source, batch, parses, skipped)
+        return [shown.result(self._hidden) for shown in batch]
 
-    def _check_names(self, documents: Sequence[Document]) -> None:
-        known = {name for document in documents for name in (*document.sources, *document.links)}
-        for source in self._sources:
-            for name in builds_on(source):
-                if documents and name not in known:
-                    raise UsageError(
-                        f"source {source.name!r} builds on {name!r}, which neither comes before it nor is in the input"
-                    )
-            known.add(source.name)
+    def take_statistics(self) -> dict[str, Statistics]:
+        """What has been done since this was last asked."""
+        taken, self.statistics = self.statistics, {}
+        return taken
 
-    def _load(self, source: Source) -> None:
-        try:
-            source.load()
-        except Exception as error:
-            raise _failure(source.name, None, error) from error
-
-    def _votes(
-        self, number: int, source: Source, batch: "list[_Shown]", parses: dict[str, list[Any]]
-    ) -> "list[list[Span] | None]":
+    def _run_source(
+        self,
+        number: int,
+        source: Source,
+        batch: "Sequence[_Shown]",
+        parses: dict[str, list[Any]],
+        skipped: frozenset[tuple[str, str]],
+    ) -> None:
         documents = [shown.document for shown in batch]
-        before = []
+        parsed = [] if source.pipeline is None else self._parsed(source.pipeline, documents, parses)
         if source.pipeline is not None:
-            if source.pipeline not in parses:
-                parses[source.pipeline] = list(parse(documents, source.pipeline))
-            parsed = parses[source.pipeline]
-            before = [_marks(doc) for doc in parsed]
             documents = [replace(document, parse=doc) for document, doc in zip(documents, parsed, strict=True)]
-        asked = [i for i, document in enumerate(documents) if (source.name, document.id) not in self._skipped]
-        found: list[list[Span] | None] = [None] * len(documents)
-        work = self._by_document if type(source).annotate is Source.annotate else self._by_batch
-        for i, votes in zip(asked, work(number, source, documents, asked), strict=True):
-            found[i] = votes
+        before = [_marks(doc) for doc in parsed]
+        statistics = self.statistics.setdefault(source.name, Statistics())
+        begin = time.perf_counter()
+        votes = self._votes(number, source, documents, skipped)
+        statistics.seconds += time.perf_counter() - begin
+        statistics.counters.update(source.counters)
+        source.counters.clear()
+        for shown, found in zip(batch, votes, strict=True):
+            statistics.count(found)
+            (shown.links if source.linking else shown.sources)[source.name] = found
         for document, marks in zip(documents, before, strict=False):
             if _marks(document.parse) != marks:
                 raise SourceError(f"source {source.name!r}, document {document.id!r}: it changes document.parse")
+
+    def _parsed(self, pipeline: str, documents: Sequence[Document], parses: dict[str, list[Any]]) -> list[Any]:
+        """The analyses by a pipeline; sources that need the same one share it."""
+        if pipeline not in parses:
+            statistics = self.statistics.setdefault(parse_name(pipeline), Statistics())
+            begin = time.perf_counter()
+            try:
+                parses[pipeline] = list(parse(documents, pipeline))
+            except TagweaveError:
+                raise
+            except Exception as error:
+                raise SourceError(f"the pipeline {pipeline!r} fails: {type(error).__name__}: {error}") from error
+            statistics.seconds += time.perf_counter() - begin
+            statistics.documents += len(documents)
+        return parses[pipeline]
+
+    def _votes(
+        self, number: int, source: Source, documents: Sequence[Document], skipped: frozenset[tuple[str, str]]
+    ) -> list[Found]:
+        found: list[Found] = [None] * len(documents)
+        places = [i for i, document in enumerate(documents) if not skipped or (source.name, document.id) not in skipped]
+        if type(source).annotate is Source.annotate:
+            for place in places:
+                found[place] = self._alone(number, source, documents[place], place)
+        elif places:
+            together = self._together(number, source, [documents[place] for place in places], places)
+            for place, votes in zip(places, together, strict=True):
+                found[place] = votes
         return found
 
-    def _by_document(
-        self, number: int, source: Source, documents: Sequence[Document], asked: Sequence[int]
-    ) -> "Iterator[list[Span] | None]":
-        for place in asked:
-            self._watch(number, place)
-            try:
-                with _at_most(self._limit):
-                    votes = checked(source, documents[place], source.find(documents[place]))
-            except (Exception, SystemExit, _TimeUp) as error:
-                votes = self._failed(source, documents[place], error)
-            yield votes
-
-    def _by_batch(
-        self, number: int, source: Source, documents: Sequence[Document], asked: Sequence[int]
-    ) -> "Iterator[list[Span] | None]":
-        """All at once; if that fails, group by group, to find out which one it is."""
-        self._watch(number, asked[0] if asked else 0)
-        chosen = [documents[place] for place in asked]
+    def _alone(self, number: int, source: Source, document: Document, place: int) -> Found:
+        """The votes of a source that looks at one document at a time."""
         try:
-            yield from self._together(source, chosen)
-            return
-        except (Exception, SystemExit, _TimeUp) as error:
-            if len(groups(chosen)) == 1:
-                yield from [self._failed(source, document, error) for document in chosen[:1]]
-                yield from [None] * (len(chosen) - 1)
-                return
-        first = 0
-        for members in groups(chosen):
-            self._watch(number, asked[first])
-            first += len(members)
-            try:
-                yield from self._together(source, members)
-            except (Exception, SystemExit, _TimeUp) as error:
-                yield self._failed(source, members[0], error)
-                yield from [None] * (len(members) - 1)
+            self._clock.start(number, place, 1)
+            spans = checked(source, document, source.find(document))
+            self._clock.stop()
+        except _FAILURES as error:
+            self._clock.stop()
+            self._failed(source, document, error)
+            return None
+        return spans if spans is None else tuple(spans)
 
-    def _together(self, source: Source, documents: Sequence[Document]) -> "list[list[Span] | None]":
-        with _at_most(self._limit * len(documents)):
-            votes = list(source.annotate(documents))
+    def _together(
+        self, number: int, source: Source, documents: Sequence[Document], places: Sequence[int]
+    ) -> Iterator[Found]:
+        """The votes of a source that takes several; if it fails, group by group, to find out where."""
+        parts = groups(documents)
+        if len(parts) > 1 and source.name not in self.alone:
+            try:
+                yield from self._at_once(number, source, documents, places[0])
+                return
+            except _FAILURES as error:
+                self._clock.stop()
+                if isinstance(error, TimeUp):
+                    self.alone.add(source.name)
+        first = 0
+        for members in parts:
+            try:
+                votes = self._at_once(number, source, members, places[first])
+            except _FAILURES as error:
+                self._clock.stop()
+                self._failed(source, members[0], error)
+                votes = [None] * len(members)
+            yield from votes
+            first += len(members)
+
+    def _at_once(self, number: int, source: Source, documents: Sequence[Document], place: int) -> list[Found]:
+        self._clock.start(number, place, len(documents))
+        votes = list(source.annotate(documents))
         if len(votes) != len(documents):
             raise SourceError(f"it gives votes for {len(votes)} of {len(documents)} documents")
-        return [checked(source, document, found) for document, found in zip(documents, votes, strict=True)]
+        found = [checked(source, document, given) for document, given in zip(documents, votes, strict=True)]
+        self._clock.stop()
+        return [spans if spans is None else tuple(spans) for spans in found]
 
     def _failed(self, source: Source, document: Document, error: BaseException) -> None:
         """Note a failure, or stop.
@@ -227,15 +220,17 @@ class Runner:
         Raises:
             SourceError: failures are not tolerated.
         """
-        if isinstance(error, _TimeUp):
-            error = SourceTimeout(f"it took longer than {self._limit:g} seconds")
-        failure = _failure(source.name, document.id, error)
+        if isinstance(error, TimeUp):
+            error = SourceTimeout(f"it took longer than {self._clock.limit:g} seconds")
+        failure = _failure(source, document, error)
         if not self._tolerant:
             raise failure from (None if isinstance(error, SourceError) else error)
-        statistics = self.statistics[source.name]
-        statistics.failures += 1
-        statistics.timeouts += isinstance(error, SourceTimeout)
-        statistics.first_failure = statistics.first_failure or str(failure)
+        self.statistics[source.name].add(failed(failure))
+
+
+def failed(failure: SourceError) -> Statistics:
+    """What a failure adds to the statistics of a source."""
+    return Statistics(failures=1, timeouts=int(isinstance(failure, SourceTimeout)), first_failure=str(failure))
 
 
 def builds_on(source: Source) -> tuple[str, ...]:
@@ -247,77 +242,108 @@ def builds_on(source: Source) -> tuple[str, ...]:
     return tuple(dict.fromkeys(named))
 
 
-def report(sources: Sequence[Source], statistics: dict[str, Statistics]) -> Table:
-    """What the sources did, as a table."""
-    columns = ("source", "description", "seconds", "documents", "spans", "O votes", "abstained", "failures")
-    rows: list[tuple[Cell, ...]] = [
-        (source.name, source.summary, done.seconds, done.documents, done.spans, done.outside, done.abstained)
-        + (done.failures,)
-        for source in sources
-        for done in [statistics[source.name]]
-    ]
-    return Table("Sources", columns, tuple(rows))
+def check_order(sources: Sequence[Source], given: Iterable[str]) -> None:
+    """Check that every source comes after those that it builds on.
+
+    Args:
+        sources: the sources in order.
+        given: names of the sources and linking rules that documents have votes of.
+
+    Raises:
+        UsageError: one does not.
+
+    >>> from tagweave.sources import Renamed
+    >>> check_order([Renamed("fixed", of="towns", types={"LOC": "GPE"})], ["cities"])
+    Traceback (most recent call last):
+    tagweave.errors.UsageError: source 'fixed' builds on 'towns', which neither comes before it nor is in the input
+    """
+    known = set(given) - {source.name for source in sources}
+    for source in sources:
+        for name in builds_on(source):
+            if name not in known:
+                raise UsageError(
+                    f"source {source.name!r} builds on {name!r}, which neither comes before it nor is in the input"
+                )
+        known.add(source.name)
+
+
+def described(sources: Sequence[Source]) -> tuple[Described, ...]:
+    """What a report says of the sources, each analysis before the first source that needs it."""
+    found: dict[str, Described] = {}
+    for source in sources:
+        if source.pipeline is not None:
+            name = parse_name(source.pipeline)
+            found.setdefault(name, Described(name, f"Analysis by {source.pipeline}, for all that need it.", ()))
+        found[source.name] = Described(source.name, source.summary, source.types)
+    return tuple(found.values())
+
+
+def parse_name(pipeline: str) -> str:
+    """What an analysis is called among the sources."""
+    return f"({pipeline})"
 
 
 class _Shown:
-    """A document as sources see it, and as it goes out."""
+    """A document as sources see it, and as it goes out.
 
-    def __init__(self, document: Document) -> None:
-        self._original = document
-        self.sources = dict(document.sources)
-        self.links = dict(document.links)
+    Args:
+        document: as it came.
+        own: names of the sources that run; what they said earlier is left out.
+        needed: names of other sources that these build on; where one is missing, it did not run.
+    """
+
+    def __init__(self, document: Document, own: set[str], needed: set[str]) -> None:
+        self._document = document
+        self._missing = needed.difference(document.sources, document.links) if needed else ()
+        self.sources: dict[str, Found] = dict.fromkeys(self._missing)
+        self.links: dict[str, Found] = dict.fromkeys(self._missing)
+        for mine, given in ((self.sources, document.sources), (self.links, document.links)):
+            for name, votes in given.items():
+                if name not in own:
+                    mine[name] = votes if votes is None else tuple(votes)
         text, characters = document.text, document.characters
         if text is None or characters is None:
-            text = " ".join(document.tokens)
-            ends = list(accumulate((len(token) + 1 for token in document.tokens), initial=0))
-            characters = [(begin, begin + len(token)) for begin, token in zip(ends, document.tokens, strict=False)]
-        self.document = replace(
-            document,
-            tokens=tuple(document.tokens),
-            text=text,
-            characters=tuple(characters),
-            entities=None,
-            sources=MappingProxyType(self.sources),
-            links=MappingProxyType(self.links),
+            text, characters = _joined(document.tokens)
+        self.document = Document(
+            document.id,
+            tuple(document.tokens),
+            text,
+            tuple(characters),
+            document.group,
+            None,
+            MappingProxyType(self.sources),
+            MappingProxyType(self.links),
         )
 
     def result(self, hidden: set[str]) -> Document:
-        sources = {name: votes for name, votes in self.sources.items() if name not in hidden}
-        links = {name: votes for name, votes in self.links.items() if name not in hidden}
-        return replace(self._original, sources=sources, links=links)
+        """The document with all votes but those of some sources."""
+        left_out = hidden.union(self._missing) if self._missing else hidden
+        sources = {name: votes for name, votes in self.sources.items() if name not in left_out}
+        links = {name: votes for name, votes in self.links.items() if name not in left_out}
+        return replace(self._document, sources=sources, links=links)
 
 
-class _TimeUp(BaseException):
-    """The alarm; no `Exception`, so that a source that catches everything does not catch it."""
+def _joined(tokens: Sequence[str]) -> tuple[str, list[tuple[int, int]]]:
+    """A text for tokens that have none, and their places in it."""
+    places, start = [], 0
+    for token in tokens:
+        end = start + len(token)
+        places.append((start, end))
+        start = end + 1
+    return " ".join(tokens), places
 
 
-@contextmanager
-def _at_most(seconds: float) -> Iterator[None]:
-    """Raise `_TimeUp` in the main thread after some time; 0 is no limit."""
-    if not seconds:
-        yield
-        return
-    before = signal.signal(signal.SIGALRM, _ring)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-
-
-def _ring(*_: object) -> None:
-    raise _TimeUp
-
-
-def _failure(source: str, document: str | None, error: BaseException) -> SourceError:
+def _failure(source: Source, document: Document | None, error: BaseException) -> SourceError:
     """The error as a user reads it: source, document, what happened, and where in the code."""
-    place = f"source {source!r}" + ("" if document is None else f", document {document!r}")
+    place = f"source {source.name!r}" + ("" if document is None else f", document {document.id!r}")
     message = str(error)
     if isinstance(error, SourceError):
         return type(error)(message if message.startswith("source ") else f"{place}: {message}")
     frames = traceback.extract_tb(error.__traceback__)
-    where = f" ({frames[-1].filename}, line {frames[-1].lineno})" if frames else ""
+    function = source.function if isinstance(source, FunctionSource) else type(source).find
+    code = getattr(function, "__code__", None)
+    own = [frame for frame in frames if code is not None and frame.filename == code.co_filename] or frames
+    where = f" ({own[-1].filename}, line {own[-1].lineno})" if own else ""
     return SourceError(f"{place}: {type(error).__name__}: {message}{where}")
 
 
