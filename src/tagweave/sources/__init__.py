@@ -26,6 +26,7 @@ from tagweave.sources.patterns import Regex
 from tagweave.sources.spacy_model import SpacyModel
 from tagweave.sources.token_patterns import TokenPatterns
 from tagweave.sources.triggers import Triggers
+from tagweave.sources.truecasing import Truecased
 from tagweave.sources.wrappers import Corrected, Exclusive, Renamed, Specified, TokenCount
 
 SOURCES: dict[str, type[Source]] = {
@@ -105,6 +106,7 @@ __all__ = [
     "TokenCount",
     "TokenPatterns",
     "Triggers",
+    "Truecased",
     "Vote",
     "Voter",
     "Votes",

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from tagweave.annotations import Span
 from tagweave.corpus import Corpus, Document
-from tagweave.errors import TagweaveWarning, UsageError, unknown_name
+from tagweave.errors import SourceError, TagweaveWarning, UsageError, unknown_name
 from tagweave.labels import OUTSIDE
 from tagweave.sources.base import Source, Vote, Votes, groups
 from tagweave.sources.proper import proper_tokens
@@ -51,7 +51,8 @@ class Voter(Source):
 
     Attributes:
         labels: the entity types.
-        of: the earlier sources; without any, all that are there, hidden ones too. A saved label model knows its own.
+        of: the earlier sources; without any, those of the saved label model, or else all that are there, hidden ones
+            too.
         voter: `majority-vote` or `span-vote`, which need no fitting.
         model: folder of a saved label model to be used in their place.
         coarse: types that stand for several: `{"ENT": ["PER", "LOC"]}`.
@@ -72,8 +73,6 @@ class Voter(Source):
     def __post_init__(self) -> None:
         if self.voter not in UNFITTED:
             raise unknown_name("voter", self.voter, UNFITTED)
-        if self.model is not None and self.of:
-            raise UsageError(f"source {self.name!r}: the saved label model knows its sources; leave out `of`")
 
     @property
     def types(self) -> tuple[str, ...]:
@@ -88,18 +87,19 @@ class Voter(Source):
         if self.model is None:
             return None
         model = LabelModel.load(Path(self.model))
-        if set(model.types_ or ()) != set(self.labels):
-            raise UsageError(
-                f"source {self.name!r}: the label model in {self.model} knows the types {', '.join(model.types_ or ())}"
-                f", so these must be its labels, not {', '.join(self.labels)}"
-            )
+        for what, given, known in (("labels", self.labels, model.types_), ("of", self.of, model.sources_)):
+            if given and set(given) != set(known or ()):
+                raise UsageError(
+                    f"source {self.name!r}: `{what}` is {', '.join(given)}, but the label model in {self.model} was "
+                    f"fitted on {', '.join(known or ())}"
+                )
         return model
 
     def load(self) -> None:
         """Load the label model.
 
         Raises:
-            UsageError: it has other types than those that were declared.
+            UsageError: it was fitted on other types or sources than those that were named.
         """
         _ = self._saved
 
@@ -132,7 +132,7 @@ class Voter(Source):
 
     def _corpus(self, documents: Sequence[Document]) -> Corpus:
         """The documents with the votes that count, of the types that were declared."""
-        wanted = self.of if self._saved is None else self._saved.sources_
+        wanted = self.of or (() if self._saved is None else self._saved.sources_ or ())
         types = {OUTSIDE, *self.labels, *self.coarse}
         kept = [
             Document(
@@ -140,13 +140,22 @@ class Voter(Source):
                 document.tokens,
                 sources={
                     name: None if votes is None else [vote for vote in votes if vote.type in types]
-                    for name, votes in document.sources.items()
-                    if not wanted or name in wanted
+                    for name, votes in self._chosen(document, wanted).items()
                 },
             )
             for number, document in enumerate(documents)
         ]
         return Corpus.from_documents(kept, self.labels, self.coarse)
+
+    def _chosen(self, document: Document, wanted: Sequence[str]) -> Mapping[str, Sequence[Span] | None]:
+        """The votes of the wanted sources, or of all."""
+        missing = [name for name in wanted if name not in document.sources]
+        if missing:
+            raise SourceError(
+                f"source {self.name!r}, document {document.id!r}: no votes of {', '.join(missing)}. Name them in `of` "
+                "if only some documents of the input have them"
+            )
+        return {name: document.sources[name] for name in wanted} if wanted else document.sources
 
 
 @dataclass

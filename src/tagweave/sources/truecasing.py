@@ -3,13 +3,17 @@
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Self
 
+from tagweave.corpus import Document
 from tagweave.errors import FormatError
 from tagweave.formats.json_lines import parse_json
 from tagweave.formats.streams import read_text, written
+from tagweave.sources.base import Source, Votes
+from tagweave.sources.pipelines import parse
 
 _RARE = 0.25
 """A form that makes up less than this of a word's occurrences is not how the word is written."""
@@ -83,3 +87,60 @@ def _usual(token: str, place: int, table: FormTable) -> str:
         return token
     form = table.usual(token)
     return token if title and form.isupper() or len(form) != len(token) else form
+
+
+@dataclass
+class Truecased(Source):
+    """Another source, which reads the documents in their usual case.
+
+    It is for sources in Python. Tokens keep their places, so the votes are on the documents as they are.
+
+    Attributes:
+        source: the other source; it is not run by itself.
+        forms: file of a `FormTable`; without it, how often each form occurs is counted in each batch.
+
+    >>> from tagweave.sources import labeling_function
+    >>> @labeling_function("CITY")
+    ... def cities(document):
+    ...     return [(i, i + 1) for i, token in enumerate(document.tokens) if token == "Oslo"]
+    >>> headline, story = Document("1", ["SNOW", "IN", "OSLO"]), Document("2", ["Oslo"] * 5)
+    >>> list(Truecased("cities_truecase", cities).annotate([headline, story]))[0]
+    [(2, 3)]
+    """
+
+    source: Source
+    forms: Path | None = None
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """The types of the other source."""
+        return self.source.types
+
+    @cached_property
+    def _forms(self) -> FormTable | None:
+        return None if self.forms is None else FormTable.read(self.forms)
+
+    def load(self) -> None:
+        """Make the other source ready."""
+        _ = self._forms
+        self.source.load()
+
+    def annotate(self, documents: Sequence[Document]) -> Iterable[Votes]:
+        """What the other source finds in each document."""
+        table = self._forms or FormTable.of(document.tokens for document in documents)
+        read = [_truecased(document, table) for document in documents]
+        if self.source.pipeline is not None:
+            parses = parse(read, self.source.pipeline)
+            read = [replace(document, parse=doc) for document, doc in zip(read, parses, strict=True)]
+        return self.source.annotate(read)
+
+
+def _truecased(document: Document, table: FormTable) -> Document:
+    """The document in its usual case, its text too."""
+    tokens, text = tuple(truecase(document.tokens, table)), document.text
+    if text is not None and document.characters is not None:
+        letters = list(text)
+        for token, (start, end) in zip(tokens, document.characters, strict=True):
+            letters[start:end] = token
+        text = "".join(letters)
+    return replace(document, tokens=tokens, text=text)
