@@ -253,7 +253,7 @@ def check_order(sources: Sequence[Source], given: Iterable[str]) -> None:
         UsageError: one does not.
 
     >>> from tagweave.sources import Renamed
-    >>> check_order([Renamed("fixed", of="towns", types={"LOC": "GPE"})], ["cities"])
+    >>> check_order([Renamed("fixed", "towns", ("GPE",), {"LOC": "GPE"})], ["cities"])
     Traceback (most recent call last):
     tagweave.errors.UsageError: source 'fixed' builds on 'towns', which neither comes before it nor is in the input
     """
