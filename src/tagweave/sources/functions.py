@@ -1,7 +1,10 @@
 """`labeling_function`: a Python function as a source."""
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, SupportsIndex
 
 from tagweave.corpus import Document
 from tagweave.sources.base import Source, Votes
@@ -30,6 +33,17 @@ class FunctionSource(Source):
     def find(self, document: Document) -> Votes:
         """What the function returns or yields."""
         return self.function(document)
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
+        """Another process gets it by the name of its module and function, which the decorator has made a source."""
+        where = self.function.__module__, self.function.__name__
+        if getattr(sys.modules.get(where[0]), where[1], None) is self:
+            return _imported, where
+        return super().__reduce_ex__(protocol)
+
+
+def _imported(module: str, name: str) -> Any:  # noqa: ANN401
+    return getattr(import_module(module), name)
 
 
 def labeling_function(

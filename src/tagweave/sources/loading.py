@@ -14,6 +14,9 @@ from tagweave.config import create, read_toml, setting_fields
 from tagweave.errors import SourceError, TagweaveError, UsageError, unknown_name
 from tagweave.sources.base import Source
 
+MODULE_PREFIX = "tagweave_sources_"
+"""How the modules are called that files of sources become; the name of the file follows."""
+
 HOW_TO_WRITE_ONE = """A file of sources may look like this:
 
 from tagweave.sources import labeling_function
@@ -185,7 +188,7 @@ def _listed(path: Path, values: object) -> list[Source]:
 
 
 def _run(file: Path, shown: Path) -> ModuleType:
-    name = f"tagweave_sources_{file.stem}"
+    name = f"{MODULE_PREFIX}{file.stem}"
     loader = _Loader(name, str(file))
     spec = spec_from_file_location(name, file, loader=loader)
     if spec is None:
