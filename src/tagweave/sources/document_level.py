@@ -22,7 +22,6 @@ from tagweave.corpus import Corpus, Document
 from tagweave.errors import SourceError, TagweaveWarning, UsageError, unknown_name
 from tagweave.labels import OUTSIDE
 from tagweave.sources.base import Source, Vote, Votes, groups
-from tagweave.sources.proper import proper_tokens
 
 if TYPE_CHECKING:
     from tagweave.label_models import LabelModel
@@ -228,8 +227,8 @@ class DocumentHistory(DocumentLevel):
     """The short forms of a full name, labelled as the name: `Turing` after `Alan Turing`.
 
     Every span of at least two tokens that the voter finds lends its type to the other occurrences of its parts in the
-    document. A part has at least `min_length` characters, begins and ends with a token that looks like a name, and is
-    not the part of several names of different types.
+    documents of the group. A part has at least `min_length` characters, begins and ends with a word that has a capital
+    (unless the name has none), and is not the part of several names of different types.
 
     Attributes:
         history_types: types whose names have short forms.
@@ -275,14 +274,14 @@ class DocumentHistory(DocumentLevel):
 
     def _parts(self, document: Document, names: Sequence[Span]) -> Iterator[tuple[Span, tuple[str, ...]]]:
         """The strings of tokens within names, shorter than they are, each with its name."""
-        proper = proper_tokens(document) if names else []
         for span in names:
-            needed = any(proper[span.start : span.end])
-            for start in range(span.start, span.end):
-                for end in range(start + 1, span.end + 1):
-                    tokens = document.tokens[start:end]
-                    named = not needed or (proper[start] and proper[end - 1])
-                    if end - start < span.end - span.start and named and len(" ".join(tokens)) >= self.min_length:
+            capital = [token != token.lower() for token in document.tokens[span.start : span.end]]
+            size = len(capital)
+            for first in range(size):
+                for last in range(first, min(size, first + size - 1)):
+                    tokens = document.tokens[span.start + first : span.start + last + 1]
+                    named = not any(capital) or (capital[first] and capital[last])
+                    if named and len(" ".join(tokens)) >= self.min_length:
                         yield span, self.key(tokens)
 
 

@@ -53,12 +53,3 @@ def _begins_sentence(document: Document, index: int) -> bool:
     while before >= 0 and document.tokens[before] in _OPENINGS:
         before -= 1
     return before < 0 or document.tokens[before] in _ENDINGS
-
-
-def is_proper(document: Document, index: int) -> bool:
-    """Whether one token looks like a name.
-
-    >>> is_proper(Document("d", ["The", "iPad"]), 1)
-    True
-    """
-    return proper_tokens(document)[index]
