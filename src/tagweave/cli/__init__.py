@@ -14,6 +14,7 @@ from tagweave import __version__, progress
 from tagweave.cli.aggregate import aggregate
 from tagweave.cli.alternate import alternate
 from tagweave.cli.analyze import analyze
+from tagweave.cli.annotate import annotate
 from tagweave.cli.convert import convert
 from tagweave.cli.demo import demo
 from tagweave.cli.evaluate import evaluate
@@ -29,7 +30,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for _command in (demo, analyze, aggregate, train, alternate, predict, evaluate, convert):
+for _command in (demo, annotate, analyze, aggregate, train, alternate, predict, evaluate, convert):
     app.command()(_command)
 
 

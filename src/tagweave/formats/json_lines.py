@@ -148,8 +148,12 @@ def write_json_batches(batches: Iterable[Corpus], path: AnyPath, options: NoOpti
                 handle.write((json.dumps(record, ensure_ascii=False) + "\n").encode())
 
 
-def records(corpus: Corpus) -> Iterator[dict[str, Any]]:
+def records(corpus: Corpus, documents: Iterable[Document] | None = None) -> Iterator[dict[str, Any]]:
     """The documents of a corpus as JSON records.
+
+    Args:
+        corpus: the corpus.
+        documents: its documents with other votes; soft labels still come from the corpus.
 
     >>> document = Document("d", ["Oslo"], sources={"map": [Span(0, 1, "LOC", 0.9)], "old": None})
     >>> list(records(Corpus.from_documents([document])))
@@ -157,11 +161,16 @@ def records(corpus: Corpus) -> Iterator[dict[str, Any]]:
     """
     soft = {name: column for name, column in corpus.sources.items() if isinstance(column, SoftLabels)}
     if not soft and corpus.soft_labels is None:
-        yield from map(document_record, corpus)
+        yield from map(document_record, corpus if documents is None else documents)
         return
-    plain = replace(corpus, sources={name: votes for name, votes in corpus.sources.items() if name not in soft})
-    for index, document in enumerate(plain):
-        sources = {name: [] if name in soft else document.sources[name] for name in corpus.sources}
+    if documents is None:
+        plain = replace(corpus, sources={name: votes for name, votes in corpus.sources.items() if name not in soft})
+        documents = (
+            replace(document, sources={name: document.sources.get(name, ()) for name in corpus.sources})
+            for document in plain
+        )
+    for index, document in enumerate(documents):
+        sources = {name: [] if name in soft else votes for name, votes in document.sources.items()}
         yield document_record(
             softened(
                 replace(document, sources=sources),

@@ -1,0 +1,234 @@
+"""Where the results of a run go: a stream, or a file that can be gone on with after a break.
+
+While a run lasts, its lines are in `OUT.partial`, and `OUT.journal.json` says how far that file can be trusted and what
+the run was about. In the end the file takes its name, and the journal goes.
+"""
+
+import contextlib
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO, Self
+
+from tagweave.annotating.statistics import Statistics, add_up
+from tagweave.errors import StorageError, UsageError
+from tagweave.formats.streams import STANDARD
+from tagweave.progress import say
+
+_INTERVAL = 1.0
+"""Seconds between two entries in the journal."""
+
+
+@dataclass
+class Journal:
+    """How far a run has come.
+
+    Attributes:
+        about: what the run was about: changes by name between two runs mean that they do not fit.
+        batches: batches that are written.
+        documents: documents in them.
+        size: bytes that they take.
+        statistics: what each source did for them.
+    """
+
+    about: dict[str, str] = field(default_factory=dict)
+    batches: int = 0
+    documents: int = 0
+    size: int = 0
+    statistics: dict[str, Statistics] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it, for a file."""
+        return {**vars(self), "statistics": {name: each.to_json() for name, each in self.statistics.items()}}
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """What is in a file.
+
+        Raises:
+            StorageError: it is no journal.
+        """
+        try:
+            values = json.loads(path.read_text(encoding="utf-8"))
+            statistics = {name: Statistics.from_json(each) for name, each in values.pop("statistics").items()}
+            return cls(**values, statistics=statistics)
+        except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+            raise StorageError(f"{path} cannot be read ({error}). Start afresh, without --resume") from None
+
+
+class Output:
+    """Takes the lines of one batch after the other.
+
+    Attributes:
+        journal: how far it has come.
+    """
+
+    def __init__(self, handle: BinaryIO, journal: Journal, shown: str) -> None:
+        self.journal = journal
+        self._handle = handle
+        self._shown = shown
+
+    def write(self, lines: bytes, documents: int, statistics: Mapping[str, Statistics]) -> None:
+        """Append the lines of a batch.
+
+        Raises:
+            UsageError: they cannot be written.
+        """
+        with _writing(self._shown):
+            rest = memoryview(lines)
+            while rest:
+                rest = rest[self._handle.write(rest) :]
+        self.journal.batches += 1
+        self.journal.documents += documents
+        self.journal.size += len(lines)
+        add_up(self.journal.statistics, statistics)
+
+
+class _File(Output):
+    """An output with a journal on disk."""
+
+    def __init__(self, handle: BinaryIO, journal: Journal, shown: str, path: Path) -> None:
+        super().__init__(handle, journal, shown)
+        self._path = path
+        self._noted = time.monotonic()
+
+    def write(self, lines: bytes, documents: int, statistics: Mapping[str, Statistics]) -> None:
+        super().write(lines, documents, statistics)
+        if time.monotonic() - self._noted > _INTERVAL:
+            self.note()
+
+    def note(self) -> None:
+        """Bring the journal up to date."""
+        with _writing(self._shown):
+            os.fsync(self._handle.fileno())
+            temporary = self._path.with_name(f"{self._path.name}.new")
+            temporary.write_text(json.dumps(self.journal.to_json()), encoding="utf-8")
+            os.replace(temporary, self._path)
+        self._noted = time.monotonic()
+
+    def finish(self, partial: Path, target: Path) -> None:
+        """Give the file its name."""
+        with _writing(self._shown):
+            os.fsync(self._handle.fileno())
+            os.replace(partial, target)
+            self._path.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _writing(shown: str) -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise UsageError(f"{shown} cannot be written: {error.strerror or error}") from None
+
+
+def is_stream(path: str | Path) -> bool:
+    """Whether this is standard output, or a device or pipe, which cannot be gone on with."""
+    return str(path) == STANDARD or (Path(path).exists() and not Path(path).is_file() and not Path(path).is_dir())
+
+
+@contextlib.contextmanager
+def opened_output(path: str | Path, about: dict[str, str], resume: bool) -> Iterator[Output]:
+    """An output; it takes its name when all is done, and what was finished is kept where something goes wrong.
+
+    Args:
+        path: the file, or `-` for standard output.
+        about: what the run is about, by name.
+        resume: whether to go on with what an earlier run left.
+
+    Raises:
+        UsageError: the file cannot be written, another run is writing it, or it cannot be gone on with.
+        StorageError: the journal is damaged.
+    """
+    if is_stream(path):
+        if resume:
+            raise UsageError(f"{path} is no file, so there is nothing to go on with. Leave out --resume")
+        yield from _streamed(str(path))
+        return
+    target = Path(os.path.realpath(path))
+    partial = target.with_name(f"{target.name}.partial")
+    with contextlib.ExitStack() as stack:
+        with _writing(str(path)):
+            if target.is_dir():
+                raise UsageError(f"{path} is a folder. Name a file in it")
+            handle = stack.enter_context(partial.open("ab", buffering=0))
+        _lock(handle, partial, str(path))
+        yield from _kept(handle, partial, target, str(path), about, resume)
+
+
+def _streamed(path: str) -> Iterator[Output]:
+    if path == STANDARD:
+        yield Output(sys.stdout.buffer, Journal(), "standard output")
+        sys.stdout.buffer.flush()
+        return
+    with Path(path).open("wb") as handle:
+        yield Output(handle, Journal(), path)
+
+
+def _lock(handle: BinaryIO, partial: Path, shown: str) -> None:
+    """Have the unfinished file for this run only.
+
+    Raises:
+        UsageError: another run has it.
+    """
+    if sys.platform == "win32":
+        return
+    import fcntl
+
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        ours = partial.exists() and os.path.samestat(os.fstat(handle.fileno()), partial.stat())
+    except BlockingIOError:
+        ours = False
+    if not ours:
+        raise UsageError(f"{shown}: another run is writing it. Wait for its end, or write to another file")
+
+
+def _kept(
+    handle: BinaryIO, partial: Path, target: Path, shown: str, about: dict[str, str], resume: bool
+) -> Iterator[Output]:
+    path = target.with_name(f"{target.name}.journal.json")
+    journal = _journal(path, about, resume)
+    if os.fstat(handle.fileno()).st_size < journal.size:
+        raise StorageError(f"{partial} is shorter than {path} says. Start afresh, without --resume")
+    handle.truncate(journal.size)
+    output = _File(handle, journal, shown, path)
+    try:
+        yield output
+    except BaseException:
+        if journal.batches:
+            with contextlib.suppress(UsageError):
+                output.note()
+            say(f"{journal.documents} documents are done and kept in {partial}; --resume goes on from there")
+        else:
+            partial.unlink(missing_ok=True)
+            path.unlink(missing_ok=True)
+        raise
+    output.finish(partial, target)
+
+
+def _journal(path: Path, about: dict[str, str], resume: bool) -> Journal:
+    """Where to go on."""
+    if not resume:
+        if path.exists():
+            say("what an unfinished run left is overwritten; --resume would go on with it")
+        path.unlink(missing_ok=True)
+        return Journal(about)
+    if not path.exists():
+        say("there is no unfinished run to go on with; starting afresh")
+        return Journal(about)
+    journal = Journal.read(path)
+    changed = [name for name in about if journal.about.get(name) != about[name]]
+    if changed:
+        raise UsageError(
+            f"the unfinished run cannot be gone on with, because of changes in {', '.join(changed)}. Start afresh, "
+            "without --resume"
+        )
+    say(f"{journal.documents} documents are done already")
+    return journal
