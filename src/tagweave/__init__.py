@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tagweave.alternate import AlternateTraining, Round
     from tagweave.analysis import Analysis, analyze, with_gold
+    from tagweave.annotating import annotate
     from tagweave.annotations import Annotations, Span
     from tagweave.corpus import Corpus, CorpusBuilder, Document
     from tagweave.embeddings import embed
@@ -73,6 +74,7 @@ _MODULE_OF = {
     "TrainingError": "errors",
     "UsageError": "errors",
     "analyze": "analysis",
+    "annotate": "annotating",
     "embed": "embeddings",
     "evaluate": "evaluation",
     "labeling_function": "sources",
@@ -122,6 +124,7 @@ __all__ = [  # sorted as strings, capitals first
     "UsageError",
     "__version__",
     "analyze",
+    "annotate",
     "embed",
     "evaluate",
     "labeling_function",

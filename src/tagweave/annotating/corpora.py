@@ -83,10 +83,11 @@ def annotate(
     check_order(sources, [*corpus.sources, *corpus.links])
     warn_replaced(replaced(corpus, sources))
     done: dict[str, Statistics] = {}
+    total = -(-len(corpus) // BATCH)
+    processes = min(processes, total)
     parts = _in_several(corpus, sources, processes, tolerant, time_limit, done) if processes > 1 else None
     if parts is None:
         parts = _in_one(corpus, sources, tolerant, time_limit, done)
-    total = -(-len(corpus) // BATCH)
     found = [votes for part in track(parts, "annotating, batches", total) for votes in part]
     warn_failures(done)
     return _joined(corpus, sources, found)

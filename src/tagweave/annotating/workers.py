@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection, wait
+from multiprocessing.resource_tracker import ensure_running
 from pathlib import Path
 from types import ModuleType, TracebackType
 from typing import Any, Self
@@ -281,7 +282,7 @@ class _Worker:
         self._origin = origin
         arguments = (theirs, self._shared, finish, tolerant, time_limit)
         self.process = _CONTEXT.Process(target=work, args=arguments, daemon=True)
-        with _without_main(isinstance(origin, Path)):
+        with _undisturbed(), _without_main(isinstance(origin, Path)):
             self.process.start()
         theirs.close()
 
@@ -320,6 +321,17 @@ class _Worker:
 
 
 @contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Let no interrupt (Ctrl-C) reach the processes that start here; this one gets it a moment later."""
+    ensure_running()  # it would let interrupts in again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
 def _without_main(hidden: bool) -> Iterator[None]:
     """Keep new processes from running the script of this one once more, where they need nothing of it."""
     main = sys.modules["__main__"]
@@ -342,7 +354,6 @@ def work(
     time_limit: float,
 ) -> None:
     """The life of a worker: it loads the sources and answers until nobody asks any more."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     os.dup2(2, 1)  # what sources print must not get between the results
     try:
