@@ -206,7 +206,8 @@ class Runner:
             first += len(members)
 
     def _at_once(self, number: int, source: Source, documents: Sequence[Document], place: int) -> list[Found]:
-        self._clock.start(number, place, len(documents))
+        if not source.keeps_time:
+            self._clock.start(number, place, len(documents))
         votes = list(source.annotate(documents))
         if len(votes) != len(documents):
             raise SourceError(f"it gives votes for {len(votes)} of {len(documents)} documents")

@@ -39,6 +39,7 @@ class Source(ABC):
         hidden: whether its votes serve only later sources and are left out of the output.
         kind: name of the class in files of sources.
         linking: whether it is a linking rule, which says `same` or `different` of neighbouring tokens.
+        keeps_time: whether it bounds its own time, because it waits for a server; the limit of a run is not for it.
         pipeline: name of a spaCy pipeline whose analysis it needs in `document.parse`, or None. A class that needs one
             makes this a field.
 
@@ -56,6 +57,7 @@ class Source(ABC):
 
     kind: ClassVar[str] = ""
     linking: ClassVar[bool] = False
+    keeps_time: ClassVar[bool] = False
 
     name: str
     _: KW_ONLY
