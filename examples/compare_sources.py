@@ -2,8 +2,8 @@
 
     python examples/compare_sources.py WEAK.jsonl [--published published.json] [--given GIVEN.jsonl.gz]
 
-`published.json` maps names of sources to [precision, recall, F1]; `--given` is another file with votes of sources of the
-same names (perhaps other tokens, but the same documents), which is scored in the same way.
+`published.json` maps names of sources to [precision, recall, F1]; `--given` is another file with votes of sources of
+the same names (perhaps on other tokens, but of the same documents), which is scored in the same way.
 """
 
 import argparse
@@ -37,7 +37,9 @@ def main() -> None:
         columns += ["paper P", "paper R", "paper F1"]
         others.append({name: tuple(row) for name, row in json.loads(arguments.published.read_text()).items()})
     names = list(tagweave.read(arguments.weak).sources)
-    rows = tuple((name, *ours[name], *(cell for other in others for cell in other.get(name, (None,) * 3))) for name in names)
+    rows = tuple(
+        (name, *ours[name], *(cell for other in others for cell in other.get(name, (None,) * 3))) for name in names
+    )
     print(Table("", tuple(columns), rows, decimals=1).markdown())
 
 

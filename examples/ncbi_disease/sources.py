@@ -1,8 +1,8 @@
 """Sources for NCBI-Disease after Safranchik et al. (2020), from raw text and two lists of phrases.
 
-The lists of AutoNER are read from `$TAGWEAVE_DATA/raw/dictionaries`: `core` are names of diseases, `full` are phrases of
-the field whose types are not known. The names of the sources are those of the paper. UMLS, from which the paper takes
-parts of the body, is replaced by the list in `body_parts.txt`.
+The lists of AutoNER are read from `$TAGWEAVE_DATA/raw/dictionaries`: `core` are names of diseases, `full` are phrases
+of the field whose types are not known. The names of the sources are those of the paper. UMLS, from which the paper
+takes parts of the body, is replaced by the list in `body_parts.txt`.
 """
 
 import os
@@ -34,7 +34,9 @@ AILMENTS = frozenset(("cancer", "cancers", "damage", "disease", "diseases", "pai
 TYPES = ("Disease",)
 PIPELINE = "en_core_web_sm"
 
-core = Dictionary("core", CORE, type="Disease", case="ignore", lemma=True, min_length=4, pipeline=PIPELINE, hidden=True)
+# Occurrences side by side are one entity, because the tags of the paper do not tell where the next one begins.
+LENIENT = {"case": "ignore", "lemma": True, "min_length": 4, "join": True, "pipeline": PIPELINE}
+core = Dictionary("core", CORE, type="Disease", hidden=True, **LENIENT)
 
 
 @labeling_function("Disease", name="tag-CoreDictionaryUncased")
@@ -73,7 +75,10 @@ tagging = [
         join=False,
         pipeline=PIPELINE,
     ),
-    *(HeadNouns(f"tag-{head.title()}", "Disease", (head,)) for head in ("deficiency", "disorder", "lesion", "syndrome")),
+    *(
+        HeadNouns(f"tag-{head.title()}", "Disease", (head,))
+        for head in ("deficiency", "disorder", "lesion", "syndrome")
+    ),
     body_terms,
 ]
 outside = [
@@ -88,6 +93,8 @@ linking = [
     BigramLinks("CommonBigram", min_count=6),
     PhraseLinks("ExtractedPhrase", (DICTIONARIES / "ncbi-disease-full.tsv.gz",)),
 ]
-linked = [LinkedSpans(f"link-{rule.name}", rule.name, TYPES, tuple(source.name for source in tagging)) for rule in linking]
+linked = [
+    LinkedSpans(f"link-{rule.name}", rule.name, TYPES, tuple(source.name for source in tagging)) for rule in linking
+]
 
 SOURCES = [core, *tagging, *outside, *linking, *linked]

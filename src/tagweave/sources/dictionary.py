@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tagweave.corpus import Document
 from tagweave.errors import DataError, UsageError, unknown_name
-from tagweave.sources.base import Source, Vote, Votes
+from tagweave.sources.base import Source, Votes
 from tagweave.sources.phrase_files import Phrase, read_phrases
 from tagweave.sources.phrase_matching import Hits, Laid, PhraseMatcher, spelling
 from tagweave.sources.proper import is_shouted, proper_tokens
@@ -39,6 +39,7 @@ class Dictionary(Source):
         min_length, max_length: characters of a phrase; max_length 0 is no limit.
         min_tokens, max_tokens: tokens of an occurrence; max_tokens 0 is no limit.
         exclude: phrases that do not count, in any case.
+        join: whether occurrences of one type that follow each other without a gap are one entity.
         proper: whether an occurrence must look like a whole name: some token of it does (see
             `tagweave.sources.proper.proper_tokens`), and the tokens next to it do not. A text all in capitals may pass.
         not_over: earlier sources whose spans an occurrence may not touch.
@@ -63,6 +64,7 @@ class Dictionary(Source):
     min_tokens: int = 1
     max_tokens: int = 0
     exclude: tuple[str, ...] = ()
+    join: bool = False
     proper: bool = False
     not_over: tuple[str, ...] = ()
     pipeline: str | None = None
@@ -174,14 +176,25 @@ class Dictionary(Source):
             hits = _names(hits, documents, offsets)
         return hits
 
-    def _votes(self, hits: Hits, offsets: NDArray[np.int64]) -> list[list[Vote]]:
-        votes: list[list[Vote]] = [[] for _ in range(len(offsets) - 1)]
+    def _votes(self, hits: Hits, offsets: NDArray[np.int64]) -> list[list[tuple[int, int, str]]]:
+        votes: list[list[tuple[int, int, str]]] = [[] for _ in range(len(offsets) - 1)]
         documents = np.searchsorted(offsets, hits.first, side="right") - 1
         begins = offsets[documents]
         rows = (hits.phrases, documents, hits.first - begins, hits.last - begins)
         for phrase, document, first, last in zip(*(row.tolist() for row in rows), strict=True):
             votes[document].extend((first, last, name) for name in self._names[phrase])
-        return votes
+        return [_merged(found) for found in votes] if self.join else votes
+
+
+def _merged(votes: list[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
+    """Votes of one type that follow each other as one."""
+    merged: list[tuple[int, int, str]] = []
+    for start, end, name in sorted(votes, key=lambda vote: (vote[2], vote[0])):
+        if merged and merged[-1][1:] == (start, name):
+            merged[-1] = (merged[-1][0], end, name)
+        else:
+            merged.append((start, end, name))
+    return merged
 
 
 def _joined(document: Document) -> NDArray[np.bool_]:
