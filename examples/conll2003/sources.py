@@ -21,7 +21,7 @@ from tagweave.sources import (
 LISTS = Path(__file__).parent / "lists"
 DICTIONARIES = Path(os.environ["TAGWEAVE_DATA"]) / "raw" / "dictionaries"
 TYPES = ("LOC", "MISC", "ORG", "PER")
-CONLL = {"OntoNotes": "CoNLL-2003"}
+CONLL = "CoNLL-2003"
 
 
 def words(name: str) -> tuple[str, ...]:
