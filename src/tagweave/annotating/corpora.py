@@ -15,7 +15,7 @@ from tagweave.annotating.statistics import Statistics, add_up
 from tagweave.annotating.workers import CannotStart, Pool
 from tagweave.annotations import AnnotationsBuilder, Span
 from tagweave.corpus import LINK_TYPES, Corpus, Document
-from tagweave.errors import TagweaveError, TagweaveWarning, UsageError
+from tagweave.errors import TagweaveWarning, UsageError
 from tagweave.labels import OUTSIDE
 from tagweave.progress import track
 from tagweave.sources.base import Source
@@ -172,15 +172,11 @@ def _in_several(
 ) -> Iterator[list[Votes]] | None:
     """The votes from several processes, or None, with a warning, if the sources cannot get there."""
     try:
-        ForkingPickler.dumps(list(sources))
+        _try_to_send(sources)
         finish = partial(votes_of, tuple(source.name for source in sources))
         pool = Pool(list(sources), sources, processes, finish, tolerant=tolerant, time_limit=time_limit)
-    except TagweaveError:
-        raise
     except CannotStart as error:
         reason = str(error)
-    except Exception as error:
-        reason = f"{type(error).__name__}: {error}"
     else:
         return _from(pool, corpus, done)
     warnings.warn(
@@ -191,6 +187,13 @@ def _in_several(
         stacklevel=3,
     )
     return None
+
+
+def _try_to_send(sources: Sequence[Source]) -> None:
+    try:
+        ForkingPickler.dumps(list(sources))
+    except Exception as error:
+        raise CannotStart(f"{type(error).__name__}: {error}") from error
 
 
 def _from(pool: Pool, corpus: Corpus, done: dict[str, Statistics]) -> Iterator[list[Votes]]:
@@ -205,13 +208,17 @@ def _joined(corpus: Corpus, sources: Sequence[Source], found: Sequence[Votes]) -
     types = {span.type for votes in found for spans in votes[0].values() for span in spans or ()}
     new = sorted(types - {OUTSIDE, *corpus.types, *corpus.coarse})
     corpus = corpus.with_types((*corpus.types, *new))
-    columns = [dict(corpus.sources), dict(corpus.links)]
+    named, linked = dict(corpus.sources), dict(corpus.links)
     for source in sources:
-        for place, vocabulary in enumerate((corpus.vocabulary, LINK_TYPES)):
-            columns[place].pop(source.name, None)
-            if not source.hidden and place == source.linking:
-                builder = AnnotationsBuilder()
-                for index, votes in enumerate(found):
-                    builder.add(index, votes[place][source.name])
-                columns[place][source.name] = builder.build(len(corpus), vocabulary)
-    return replace(corpus, sources=MappingProxyType(columns[0]), links=MappingProxyType(columns[1]))
+        named.pop(source.name, None)
+        linked.pop(source.name, None)
+        if source.hidden:
+            continue
+        builder = AnnotationsBuilder()
+        for index, votes in enumerate(found):
+            builder.add(index, (votes.links if source.linking else votes.sources)[source.name])
+        if source.linking:
+            linked[source.name] = builder.build(len(corpus), LINK_TYPES)
+        else:
+            named[source.name] = builder.build(len(corpus), corpus.vocabulary)
+    return replace(corpus, sources=MappingProxyType(named), links=MappingProxyType(linked))

@@ -11,6 +11,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection, wait
 from multiprocessing.resource_tracker import ensure_running
@@ -102,7 +103,7 @@ class Pool:
         self._limit = time_limit
         self._alone: set[str] = set()
         self._told: set[str] = set()
-        self._start = lambda: _Worker(origin, finish, tolerant, time_limit)
+        self._start = partial(_Worker, origin, finish, tolerant, time_limit)
         self._most = 2 * processes
         self._workers: list[_Worker] = []
         try:
@@ -299,7 +300,10 @@ class _Worker:
             answer = self.connection.recv()
         except (EOFError, OSError):
             self.process.join(1)
-            raise CannotStart(f"a new process ended at once, {_ending(self.process.exitcode)}") from None
+            raise CannotStart(
+                f"a new process ended at once, {_ending(self.process.exitcode)}; a script that starts processes needs "
+                'the line `if __name__ == "__main__":` before what it does'
+            ) from None
         if isinstance(answer, Exception):
             raise answer
 
