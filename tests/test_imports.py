@@ -33,6 +33,7 @@ LAYERS = [
     "evaluation",
     "windows",
     "encoder",
+    "classifier",
     "embeddings",
     "training",
     "label_models",

@@ -11,21 +11,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagweave import __version__
+from tagweave.classifier import word_logits, word_probabilities
 from tagweave.corpus import Corpus
-from tagweave.encoder import DEFAULT, Encoder, Precision, WordPieces, device, precision, quiet, require_bert
+from tagweave.encoder import DEFAULT, Encoder, Precision, WordPieces, device, quiet, require_bert
 from tagweave.errors import NotFittedError, StorageError
 from tagweave.labels import LabelSet
-from tagweave.progress import track
 from tagweave.soft_labels import SoftLabels
 from tagweave.storage import new_folder, read_json, verify, write_json
-from tagweave.windows import Windows, batches
+from tagweave.windows import Windows
 
 if TYPE_CHECKING:
     import torch
 
 CONFIG = "tagweave.json"
 KIND = "tagger"
-_PREDICTION_PIECES = 8192
 
 
 class Epoch(NamedTuple):
@@ -178,16 +177,15 @@ class Tagger:
         return corpus.with_types(types).with_entities(soft_labels.annotations(), soft_labels)
 
     def _probabilities(self, corpus: Corpus) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]:
-        import torch
-
-        pieces = self.encoder_.pieces(corpus.tokens)
-        windows = self._windows(pieces, corpus.offsets)
-        plan = batches(windows.lengths(pieces.offsets) + self.encoder_.added, _PREDICTION_PIECES)
-        self.model_.eval()
-        for chosen in track(plan, "tagging", len(plan)):
-            with torch.no_grad():
-                words, logits = self._logits(pieces, windows, chosen)
-                yield words, logits.softmax(dim=1).cpu().numpy()
+        return word_probabilities(
+            self.encoder_,
+            self.model_,
+            corpus.tokens,
+            corpus.offsets,
+            window=self.window,
+            overlap=self.overlap,
+            number_format=self.precision,
+        )
 
     def _windows(self, pieces: WordPieces, offsets: NDArray[np.int64]) -> Windows:
         return Windows.cut(pieces.counts, offsets, min(self.window, self.encoder_.limit), self.overlap)
@@ -196,15 +194,7 @@ class Tagger:
         self, pieces: WordPieces, windows: Windows, chosen: NDArray[np.int64]
     ) -> "tuple[NDArray[np.int64], torch.Tensor]":
         """The words that belong to some windows, and the scores of their labels, float32 of shape [words, labels]."""
-        import torch
-
-        where = device()
-        kind = precision(self.precision, where)
-        batch = self.encoder_.batch(pieces, windows, chosen)
-        inputs = {name: tensor.to(where) for name, tensor in batch.inputs.items()}
-        with torch.autocast(where.type, kind, enabled=kind != torch.float32):
-            logits = self.model_(**inputs).logits
-        return batch.words, logits.flatten(0, 1)[torch.from_numpy(batch.positions).to(where)].float()
+        return word_logits(self.encoder_, self.model_, pieces, windows, chosen, self.precision)
 
     def save(self, folder: Path) -> None:
         """Write a Hugging Face folder: configuration with label names, weights, tokenizer, a model card.

@@ -1,0 +1,87 @@
+"""What a token classifier says of words: read at the first sub-word piece of each, in windows where texts are long."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tagweave.encoder import Encoder, Precision, WordPieces, device, precision
+from tagweave.progress import track
+from tagweave.windows import Windows, batches
+
+if TYPE_CHECKING:
+    import torch
+
+_BATCH_PIECES = 8192
+
+
+def word_logits(
+    encoder: Encoder,
+    model: "torch.nn.Module",
+    pieces: WordPieces,
+    windows: Windows,
+    chosen: NDArray[np.int64],
+    number_format: Precision = "auto",
+) -> "tuple[NDArray[np.int64], torch.Tensor]":
+    """The words that belong to some windows, and the scores of their labels.
+
+    Args:
+        encoder: the tokenizer.
+        model: the classifier, see `Encoder.classifier`, on `device()`.
+        pieces: of all words.
+        windows: over all words.
+        chosen: numbers of windows.
+        number_format: of the arithmetic.
+
+    Returns:
+        numbers of words, of shape [words], and float32 scores of shape [words, labels].
+    """
+    import torch
+
+    where = device()
+    kind = precision(number_format, where)
+    batch = encoder.batch(pieces, windows, chosen)
+    inputs = {name: tensor.to(where) for name, tensor in batch.inputs.items()}
+    with torch.autocast(where.type, kind, enabled=kind != torch.float32):
+        logits = model(**inputs).logits
+    return batch.words, logits.flatten(0, 1)[torch.from_numpy(batch.positions).to(where)].float()
+
+
+def word_probabilities(
+    encoder: Encoder,
+    model: "torch.nn.Module",
+    words: Any,  # noqa: ANN401
+    offsets: NDArray[np.int64],
+    *,
+    window: int,
+    overlap: int,
+    number_format: Precision = "auto",
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]:
+    """Numbers of words and their label probabilities, batch by batch.
+
+    Args:
+        encoder: the tokenizer.
+        model: the classifier, on `device()`.
+        words: all words, a sequence of strings or an Arrow array.
+        offsets: where each document starts among them, of shape [documents + 1].
+        window: most sub-word pieces in a window; the encoder's own limit where that is lower.
+        overlap: pieces that neighbouring windows share.
+        number_format: of the arithmetic.
+
+    >>> encoder = Encoder.load("default")
+    >>> model = encoder.classifier(["O", "B-LOC", "I-LOC"], seed=0).to(device())
+    >>> parts = word_probabilities(encoder, model, ["to", "Oslo"], np.array([0, 2]), window=64, overlap=8)
+    >>> [(numbers.tolist(), rows.shape) for numbers, rows in parts]
+    [([0, 1], (2, 3))]
+    """
+    import torch
+
+    pieces = encoder.pieces(words)
+    windows = Windows.cut(pieces.counts, offsets, min(window, encoder.limit), overlap)
+    plan = batches(windows.lengths(pieces.offsets) + encoder.added, _BATCH_PIECES)
+    model.eval()
+    for chosen in track(plan, "tagging", len(plan)):
+        with torch.no_grad():
+            numbers, logits = word_logits(encoder, model, pieces, windows, chosen, number_format)
+            yield numbers, logits.softmax(dim=1).cpu().numpy()
