@@ -112,7 +112,7 @@ def checked(source: Source, document: Document, votes: Votes) -> list[Span] | No
     if votes is None:
         return None
     try:
-        found = list(votes)
+        found = iter(votes)
     except TypeError:
         raise SourceError(
             f"source {source.name!r}, document {document.id!r}: yields {votes!r}, not a list of (start, end, type)"
