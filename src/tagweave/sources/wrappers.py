@@ -14,8 +14,8 @@ DETERMINERS = ("the", "a", "an", "this", "that", "these", "those", "my", "your",
 EDGES = (*",.;:!?()[]\"'`-\u2013\u2014\u2018\u2019\u201c\u201d", "``", "''", "'s", "\u2019s")
 """Tokens that neither begin nor end an entity."""
 
-_PARTNERS = {"(": ")", "[": "]", "``": "''", "\u201c": "\u201d", "\u2018": "\u2019", '"': '"'}
-_PARTNERS |= {closing: opening for opening, closing in _PARTNERS.items()}
+_CLOSING = {"(": ")", "[": "]", "``": "''", "\u201c": "\u201d", "\u2018": "\u2019", '"': '"'}
+_OPENING = {closing: opening for opening, closing in _CLOSING.items()}
 
 
 @dataclass
@@ -105,18 +105,14 @@ class Corrected(Wrapper):
     def _trimmed(self, tokens: Sequence[str], start: int, end: int) -> tuple[int, int]:
         """The boundaries without what is taken off."""
         while start < end:
-            inner = tokens[start + 1 : end - 1]
-            if tokens[start].lower() in self.leading or self._loose(tokens[start], inner):
+            first, last, inner = tokens[start], tokens[end - 1], tokens[start + 1 : end - 1]
+            if first.lower() in self.leading or (first in self.edges and _CLOSING.get(first) not in inner):
                 start += 1
-            elif self._loose(tokens[end - 1], inner):
+            elif last in self.edges and _OPENING.get(last) not in inner:
                 end -= 1
             else:
                 break
         return start, end
-
-    def _loose(self, token: str, inner: Sequence[str]) -> bool:
-        """Whether a token at an edge is taken off."""
-        return token in self.edges and _PARTNERS.get(token) not in inner
 
 
 @dataclass
