@@ -22,11 +22,11 @@ key                                 meaning
 A source may give soft labels too: an object with `labels` and `probabilities` in place of its spans.
 """
 
-import contextlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
@@ -34,11 +34,12 @@ import numpy as np
 from tagweave.annotations import Span
 from tagweave.corpus import Corpus, Document
 from tagweave.errors import DataError, FormatError
-from tagweave.formats.base import AnyPath, Format, NoOptions, placed, report_skipped
+from tagweave.formats.base import AnyPath, Format, NoOptions
 from tagweave.formats.problems import Problems
-from tagweave.formats.records import ReadRecords, RecordReader, entity_keys, identifier
+from tagweave.formats.records import ReadRecords, entity_keys
+from tagweave.formats.rows import Row, row_documents, tag_scheme
 from tagweave.formats.soft_columns import SoftDocument, SoftRows, softened
-from tagweave.formats.streams import Lines, read_lines, shown_name, stem, written
+from tagweave.formats.streams import Lines, read_lines, shown_name, written
 from tagweave.labels import OUTSIDE
 from tagweave.soft_labels import SoftLabels
 
@@ -80,42 +81,21 @@ def json_documents(path: AnyPath, options: ReadRecords, problems: Problems) -> I
     lines = Lines(path)
     if options.mode == "strict" and options.scheme is None:
         lines.keep()
-        options = replace(options, scheme=_scheme(lines, options))
-    reader = RecordReader(options, problems)
-    count = 0
+        options = replace(options, scheme=tag_scheme(_rows(path, lines), options))
+    yield from row_documents(path, _rows(path, lines), options, problems)
+
+
+def _rows(path: AnyPath, lines: Lines) -> Iterator[Row]:
     for number, line in lines:
-        if not line.strip():
-            continue
-        place = f"{shown_name(path)}, line {number}"
-        try:
-            record = _record(line)
-            name = identifier(record["id"], "id") if "id" in record else f"{stem(path)}-{count}"
-            place = f"{place}, record {name!r}"
-            yield from reader.documents(record, name)
-            count += 1
-        except DataError as error:
-            error = placed(error, place)
-            if options.on_error == "raise":
-                raise error from None
-            report_skipped(problems, "records", None, error)
-    reader.report()
-
-
-def _scheme(lines: Lines, options: ReadRecords) -> str:
-    """The scheme of the tags of a whole file."""
-    reader = RecordReader(options, Problems(""))
-    for _, line in lines:
         if line.strip():
-            with contextlib.suppress(DataError):
-                reader.note_tags(_record(line))
-    return reader.tags.scheme
+            yield f"{shown_name(path)}, line {number}", partial(json_object, line)
 
 
 def holds_tags(path: AnyPath) -> bool:
     """Whether the first record with entities has them as tags."""
     for _, line in read_lines(path):
         try:
-            record = _record(line) if line.strip() else {}
+            record = json_object(line) if line.strip() else {}
         except DataError:
             return False
         for value in (record[key] for key in entity_keys(record)):
@@ -124,7 +104,12 @@ def holds_tags(path: AnyPath) -> bool:
     return False
 
 
-def _record(line: str) -> dict[str, Any]:
+def json_object(line: str) -> dict[str, Any]:
+    """The JSON object that a line is.
+
+    Raises:
+        FormatError: the line is none.
+    """
     value = parse_json(line)
     if not isinstance(value, dict):
         kind = "a list" if isinstance(value, list) else "no object"

@@ -14,6 +14,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
+from tagweave.annotations import Span
 from tagweave.corpus import Document
 from tagweave.errors import AlignmentError
 from tagweave.formats.problems import Problems
@@ -219,13 +220,11 @@ def _signs_differ(covered: str, surface: str) -> bool:
     return all(a == b or not (a.isalnum() or b.isalnum()) for a, b in zip(covered, surface, strict=True))
 
 
-def text_and_spans(document: Document, problems: Problems) -> tuple[str, list[tuple[int, int, str]]]:
-    """The text of a document and its entities in characters, for writing; tokens without text are joined by blanks.
+def text_and_places(document: Document, problems: Problems) -> tuple[str, Offsets]:
+    """The text of a document and the places of its tokens, for writing; tokens without text are joined by blanks.
 
-    >>> from tagweave.annotations import Span
-    >>> document = Document("d", ["in", "New", "York"], entities=[Span(1, 3, "LOC")])
-    >>> text_and_spans(document, Problems("f"))
-    ('in New York', [(3, 11, 'LOC')])
+    >>> text_and_places(Document("d", ["New", "York"]), Problems("f"))
+    ('New York', [(0, 3), (4, 8)])
     """
     text = document.text
     if text is None:
@@ -234,11 +233,35 @@ def text_and_spans(document: Document, problems: Problems) -> tuple[str, list[tu
     places: Offsets = list(document.characters or ())
     if document.text is None or len(places) < len(document.tokens) or any(end < 0 for _, end in places):
         places = locate(document.tokens, text)
-    spans = []
-    for first, last, name, _ in document.entities or ():
+    return text, places
+
+
+def text_and_spans(document: Document, problems: Problems) -> tuple[str, list[tuple[int, int, str]]]:
+    """The text of a document and its entities in characters, for writing; tokens without text are joined by blanks.
+
+    >>> from tagweave.annotations import Span
+    >>> document = Document("d", ["in", "New", "York"], entities=[Span(1, 3, "LOC")])
+    >>> text_and_spans(document, Problems("f"))
+    ('in New York', [(3, 11, 'LOC')])
+    """
+    text, places = text_and_places(document, problems)
+    spans = spans_in_text(document.entities or (), text, places, document.id, problems)
+    return text, [span[:3] for span in spans]
+
+
+def spans_in_text(
+    spans: Iterable[Span], text: str, places: Offsets, document: str, problems: Problems
+) -> list[tuple[int, int, str, float | None]]:
+    """Spans of tokens as start, end, type and score in characters, without those that cover only blanks.
+
+    >>> spans_in_text([Span(0, 2, "LOC")], "New York", [(0, 3), (4, 8)], "d", Problems("f"))
+    [(0, 8, 'LOC', None)]
+    """
+    found = []
+    for first, last, name, score in spans:
         start, end = places[first][0], places[last - 1][1]
         if text[start:end].strip():
-            spans.append((start, end, name))
+            found.append((start, end, name, score))
         else:
-            problems.add("whitespace_only", "spans left out that cover only blanks", document.id, f"at {start}, {name}")
-    return text, spans
+            problems.add("whitespace_only", "spans left out that cover only blanks", document, f"at {start}, {name}")
+    return found
