@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 from tagweave.annotations import Span
@@ -61,7 +61,7 @@ class Statistics:
 
     def to_json(self) -> dict[str, Any]:
         """All values, for a file."""
-        return asdict(self)
+        return {**vars(self), "counters": dict(self.counters)}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Self:
@@ -130,14 +130,6 @@ class Report:
             "counted": ", ".join(f"{name} {count}" for name, count in sorted(done.counters.items())),
             "description": source.summary,
         }
-
-    def failures(self) -> list[str]:
-        """A line for each source that failed somewhere: how often, and the first message."""
-        return [
-            f"{name} failed {done.failures} times (first: {done.first_failure})"
-            for name, done in self.statistics.items()
-            if done.failures
-        ]
 
 
 _SOMETIMES = ("O votes", "abstained", "failures", "timeouts", "counted", "description")
