@@ -25,6 +25,7 @@ from tagweave.sources.outside import OutsideWords, PartsOfSpeech, Punctuation, S
 from tagweave.sources.patterns import Regex
 from tagweave.sources.spacy_model import SpacyModel
 from tagweave.sources.token_patterns import TokenPatterns
+from tagweave.sources.transformers_model import TransformersModel
 from tagweave.sources.triggers import Triggers
 from tagweave.sources.truecasing import Truecased
 from tagweave.sources.wrappers import Corrected, Exclusive, Renamed, Specified, TokenCount
@@ -64,6 +65,7 @@ SOURCES: dict[str, type[Source]] = {
         StopWords,
         TokenCount,
         TokenPatterns,
+        TransformersModel,
         Triggers,
         Voter,
     )
@@ -105,6 +107,7 @@ __all__ = [
     "StopWords",
     "TokenCount",
     "TokenPatterns",
+    "TransformersModel",
     "Triggers",
     "Truecased",
     "Vote",
