@@ -3,6 +3,7 @@
 from tagweave.sources.abbreviations import Abbreviations
 from tagweave.sources.affixes import Affixes
 from tagweave.sources.base import Source, Vote, Votes, groups, tokens_at
+from tagweave.sources.callables import CallableSource, PredictEntities
 from tagweave.sources.dates import Dates
 from tagweave.sources.dictionary import Dictionary
 from tagweave.sources.document_level import DocumentHistory, DocumentMajority, Voter
@@ -77,6 +78,7 @@ __all__ = [
     "Abbreviations",
     "Affixes",
     "BigramLinks",
+    "CallableSource",
     "CapitalLinks",
     "Corrected",
     "Dates",
@@ -97,6 +99,7 @@ __all__ = [
     "PartsOfSpeech",
     "PhraseLinks",
     "PossessiveLinks",
+    "PredictEntities",
     "ProperNames",
     "Punctuation",
     "Regex",
