@@ -114,6 +114,8 @@ class FullNames(_ListedNames):
 class NameEndings(_ListedNames):
     """Runs that end with one of some words: *Ltd* or *Inc.* for companies, *Cup* for events.
 
+    `Acme Ltd and Ajax Ltd` are two, `Acme Ltd Ajax Ltd` is one.
+
     Attributes:
         words, lists: the last words, given here or in files of phrases; their case counts, and so do capitals.
         min_tokens: tokens of a run.
@@ -132,8 +134,13 @@ class NameEndings(_ListedNames):
         return self.listed | {word.upper() for word in self.listed}
 
     def judged(self, document: Document, start: int, end: int) -> Iterable[Vote]:
-        """The part of the run up to the last of the words."""
-        places = [place for place in range(start, end) if document.tokens[place] in self._spellings]
-        if places and places[-1] + 1 - start >= self.min_tokens:
-            return [(start, places[-1] + 1, self.type)]
-        return []
+        """The run up to the last of the words, cut where a gap follows one."""
+        tokens = document.tokens
+        places = [place for place in range(start, end) if tokens[place] in self._spellings]
+        for place in places:
+            if place == places[-1] or tokens[place + 1] in self.gaps:
+                if place + 1 - start >= self.min_tokens:
+                    yield start, place + 1, self.type
+                start = place + 1
+                while start < end and tokens[start] in self.gaps:
+                    start += 1
