@@ -1,13 +1,20 @@
 """Strings find their places: always on whole tokens, never shifted, and only where they are."""
 
+import json
 import time
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from source_documents import from_text, from_words
+from tagweave.annotations import Span
+from tagweave.corpus import Document
+from tagweave.errors import TagweaveWarning
 from tagweave.formats.words import tokenize
-from tagweave.sources.aligning import Finder, longest_first
+from tagweave.sources import Numbers
+from tagweave.sources.aligning import Finder, Unaligned, place
 
 PIECES = [
     "a",
@@ -130,12 +137,69 @@ def test_no_similarity_above_100() -> None:
     assert Finder.of("Jon Smith", similarity=0).all("John Smith") == [(0, 9)]
 
 
-def test_longest_first_keeps_the_inner_name_out() -> None:
-    finder = Finder.of("New York is not York.")
-    taken: list[tuple[int, int]] = []
-    for surface in longest_first(["York", "New York"]):
-        taken += finder.all(surface, taken)
-    assert [finder.text[start:end] for start, end in taken] == ["New York", "York"]
+def surfaces(document: Document, spans: list[Span]) -> list[tuple[str, str]]:
+    assert document.text is not None
+    assert document.characters is not None
+    places = document.characters
+    return [(document.text[places[start][0] : places[end - 1][1]], name) for start, end, name, _ in spans]
+
+
+def test_the_inner_name_is_kept_out() -> None:
+    document = from_text("New York is not York.")
+    spans, lost = place(document, [("York", "LOC"), ("New York", "LOC")])
+    assert surfaces(document, spans) == [("New York", "LOC"), ("York", "LOC")]
+    assert lost == []
+    spans, lost = place(from_text("New York"), [("York", "LOC"), ("New York", "LOC")])
+    assert len(spans) == 1
+    assert lost == []
+
+
+def test_as_often_as_listed() -> None:
+    document = from_text("Oslo, Oslo and Oslo")
+    assert len(place(document, [("Oslo", "LOC")])[0]) == 3
+    spans, lost = place(document, [("Oslo", "LOC")] * 2, occurrences="listed")
+    assert [span.start for span in spans] == [0, 2]
+    spans, lost = place(document, [("Oslo", "LOC")] * 4, occurrences="listed")
+    assert (len(spans), lost) == (3, [("Oslo", "LOC")])
+
+
+def test_types_may_share_a_place() -> None:
+    document = from_text("Washington met")
+    spans, _ = place(document, [("Washington", "PER"), ("Washington", "LOC")])
+    assert surfaces(document, spans) == [("Washington", "LOC"), ("Washington", "PER")]
+
+
+def test_parts_of_tokens_take_the_token_in_on_demand() -> None:
+    document = from_words("A German-speaking town.")
+    assert place(document, [("German", "MISC"), ("town", "X")]) == ([], [("German", "MISC"), ("town", "X")])
+    spans, lost = place(document, [("German", "MISC"), ("town", "X")], alignment="expand")
+    assert surfaces(document, spans) == [("German-speaking", "MISC"), ("town.", "X")]
+    spans, lost = place(document, [("German", "MISC")], alignment="contract")
+    assert (spans, lost) == ([], [("German", "MISC")])
+
+
+@given(words=st.lists(st.sampled_from(["a", "b", "Ab", "é", "-"]), max_size=6), data=st.data())
+def test_votes_say_what_was_named(words: list[str], data: st.DataObject) -> None:
+    document = from_words(" ".join(words))
+    named = data.draw(st.lists(st.tuples(st.sampled_from(["a", "b", "a b", "Ab -", "zz"]), st.sampled_from("XY"))))
+    spans, lost = place(document, named)
+    assert {(text.replace(" ", ""), name) for text, name in surfaces(document, spans)} <= {
+        (text.replace(" ", ""), name) for text, name in named
+    }
+    assert {text for text, _ in lost} >= {text for text, _ in named if text == "zz"}
+
+
+def test_what_has_no_place_is_said_once_counted_always_and_written_down(tmp_path: Path) -> None:
+    source = Numbers("n")
+    unaligned = Unaligned(source, tmp_path / "lost.jsonl")
+    with pytest.warns(TagweaveWarning, match=r"document 'd', LOC 'Oslø'\); all are in .*lost.jsonl"):
+        unaligned.add(from_words("a"), [("Oslø", "LOC")])
+    unaligned.add(from_words("a"), [])
+    unaligned.add(from_words("a"), [("b", "X"), ("c", "X")])
+    assert source.counters == {"not in the text": 3}
+    lines = (tmp_path / "lost.jsonl").read_text(encoding="utf-8").splitlines()
+    assert json.loads(lines[0]) == {"source": "n", "id": "d", "label": "LOC", "text": "Oslø"}
+    assert len(lines) == 3
 
 
 def test_a_long_text_takes_little_time() -> None:

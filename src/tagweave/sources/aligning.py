@@ -5,20 +5,27 @@ forms of quotation marks and dashes; also without case and accents; and last by 
 tokens, so `York` is not found in `Yorkshire`.
 """
 
+import json
 import unicodedata
+import warnings
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, cached_property
+from pathlib import Path
 from typing import Literal
 
-from tagweave.formats.words import Offsets, tokenize
+from tagweave.annotations import Span
+from tagweave.corpus import Document
+from tagweave.errors import TagweaveWarning
+from tagweave.formats.words import Alignment, Offsets, tokenize
+from tagweave.sources.base import Source, tokens_at
 
 Stretch = tuple[int, int]
 """First character and first character after."""
 
 Occurrences = Literal["all", "listed"]
-"""How often a string counts: at `all` its places in the text, or as often as it is `listed`, from left to right."""
+"""How often a string counts: at all its places in the text, or as often as it is listed, from left to right."""
 
 SIMILARITY = 90.0
 """How alike two strings must be by default to be taken for the same, of 100."""
@@ -222,10 +229,82 @@ def _made_of(sign: str, loose: bool) -> str:
     return "".join(part for part in parts if not unicodedata.combining(part))
 
 
-def longest_first(surfaces: Iterable[str]) -> list[str]:
-    """Strings in the order in which they may take their places: `New York` before `York`.
+# Votes
 
-    >>> longest_first(["York", "New York", "York"])
-    ['New York', 'York', 'York']
+
+def place(
+    document: Document,
+    named: Iterable[tuple[str, str]],
+    *,
+    occurrences: Occurrences = "all",
+    alignment: Alignment = "strict",
+    similarity: float = SIMILARITY,
+) -> tuple[list[Span], list[tuple[str, str]]]:
+    """The votes that named strings stand for, and the strings that have no place.
+
+    Longer strings take their places first, so that `York` is not found in `New York` if that is named too. Different
+    types may share a place.
+
+    Args:
+        document: a document with text, as sources get it.
+        named: strings with their types.
+        occurrences: `all` takes all places of a string, `listed` as many as it is named, from left to right.
+        alignment: what becomes of strings that begin or end inside a token: `strict` does not find them there.
+        similarity: see `Finder`.
+
+    >>> document = Document("d", ["New", "York", "or", "York"], "New York or York", [(0, 3), (4, 8), (9, 11), (12, 16)])
+    >>> place(document, [("York", "LOC"), ("New York", "LOC"), ("Oslo", "LOC")])[0]
+    [Span(start=0, end=2, type='LOC', score=None), Span(start=3, end=4, type='LOC', score=None)]
     """
-    return sorted(surfaces, key=len, reverse=True)
+    finder = Finder(document.text or "", list(document.characters or ()), alignment == "strict", similarity)
+    ordered = sorted(named if occurrences == "listed" else dict.fromkeys(named), key=lambda item: -len(item[0]))
+    taken: dict[str, list[Stretch]] = {}
+    spans, lost = [], []
+    for surface, name in ordered:
+        before = taken.setdefault(name, [])
+        if occurrences == "all":
+            found = finder.all(surface, before)
+        else:
+            first = finder.first(surface, before)
+            found = [] if first is None else [first]
+        before.extend(found)
+        tokens = [tokens_at(document, *stretch, alignment) for stretch in found]
+        spans.extend(Span(*pair, name) for pair in tokens if pair is not None)
+        within_longer = not found and occurrences == "all" and finder.first(surface) is not None
+        if not any(tokens) and not within_longer:
+            lost.append((surface, name))
+    return sorted(dict.fromkeys(spans)), lost
+
+
+@dataclass
+class Unaligned:
+    """What a source named that has no place in the text; said once, counted always.
+
+    Args:
+        source: the source; its counter `not in the text` is raised.
+        path: a JSON lines file to which each case is appended, or None.
+    """
+
+    source: Source
+    path: Path | None = None
+    _said: bool = field(default=False, init=False)
+
+    def add(self, document: Document, lost: Sequence[tuple[str, str]]) -> None:
+        """Note strings, with their types, that have no place in a document."""
+        self.source.counters["not in the text"] += len(lost)
+        if lost and not self._said:
+            self._said = True
+            surface, name = lost[0]
+            written = "" if self.path is None else f"; all are in {self.path}"
+            warnings.warn(
+                TagweaveWarning(
+                    f"source {self.source.name!r} names what is not in the text, which is left out (first: document "
+                    f"{document.id!r}, {name} {surface!r}){written}"
+                ),
+                stacklevel=2,
+            )
+        if lost and self.path is not None:
+            case = {"source": self.source.name, "id": document.id}
+            lines = [json.dumps({**case, "label": name, "text": text}, ensure_ascii=False) for text, name in lost]
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write("".join(f"{line}\n" for line in lines))
