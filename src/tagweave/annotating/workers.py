@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import islice
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection, wait
 from multiprocessing.resource_tracker import ensure_running
@@ -233,7 +234,9 @@ class Pool:
             ids = task.corpus.id_list
             raise SourceError(f"documents {ids[0]!r} to {ids[-1]!r}: a worker dies again and again, {_ending(code)}")
         source = self._sources[int(beat.source)]
-        documents = [task.corpus[i] for i in range(int(beat.document), int(beat.document + beat.documents))]
+        after = (task.corpus[i] for i in range(int(beat.document), len(task.corpus)))
+        asked = (document for document in after if (source.name, document.id) not in task.skipped)
+        documents = list(islice(asked, int(beat.documents)))
         if len(groups(documents)) > 1:
             self._alone.add(source.name)
             return
