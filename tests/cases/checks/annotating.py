@@ -1,5 +1,6 @@
 """Adapters for how sources run over documents."""
 
+import gzip
 import warnings
 
 import pytest
@@ -7,9 +8,10 @@ import pytest
 from annotating import troublesome
 from annotating.test_workers import corpus, lines
 from cases.harness import Check, check
-from tagweave import annotate, load_sources, read
+from tagweave import annotate, load_sources, read, write
+from tagweave.annotating import annotate_file
 from tagweave.annotations import Annotations
-from tagweave.corpus import Corpus
+from tagweave.corpus import Corpus, Document
 from tagweave.errors import SourceError, TagweaveWarning
 from tagweave.sources import Source
 
@@ -75,3 +77,24 @@ def unsendable_sources_run_here(item: Check) -> None:
         found = annotate(corpus(), [source], processes=item.expected["processes"])
     assert [text for text in item.expected["mentions"] if text not in str(said[0].message)] == []
     assert all(document.sources["here"] for document in found)
+
+
+@check("goes_on_after_a_break")
+def goes_on_after_a_break(item: Check) -> None:
+    """A source fails in the middle; what was written before is kept, and the end is as if nothing had happened."""
+    expected, folder = item.expected, item.scratch
+    names = [["Genua", "sleeps"], ["from", "Triest"], ["nowhere"]]
+    made = [Document(str(number), names[number % 3]) for number in range(expected["documents"])]
+    write(Corpus.from_documents(made), folder / "in.jsonl")
+    out, partial = folder / expected["out"], folder / f"{expected['out']}.partial"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FAILS_AT", str(expected["fails_at"]))
+        with pytest.raises(SourceError, match=f"'ports', document '{expected['fails_at']}': OSError"):
+            annotate_file(folder / "in.jsonl", item.path, out)
+    assert not out.exists()
+    unpack = gzip.decompress if out.suffix == ".gz" else bytes
+    assert len(unpack(partial.read_bytes()).splitlines()) == expected["kept"]
+    annotate_file(folder / "in.jsonl", item.path, out, resume=True)
+    annotate_file(folder / "in.jsonl", item.path, whole := folder / f"whole-{expected['out']}")
+    assert out.read_bytes() == whole.read_bytes()
+    assert read(out).id_list == [document.id for document in made]
