@@ -179,9 +179,10 @@ class Pool:
         for connection in wait(list(busy), seconds):
             self._receive(busy.pop(connection), done)  # type: ignore[call-overload]
         for worker in busy.values():
-            if self._limit and worker.overtime() > self._limit + GRACE:
+            started = worker.beat.started
+            if self._limit and started and time.monotonic() - started > self._limit + GRACE:
                 worker.end()
-                self._lost(worker, True, done)
+                self._lost(worker, worker.beat.started == started, done)  # it may have come back this very moment
 
     def _receive(self, worker: "_Worker", done: dict[int, Result | Exception]) -> None:
         task = worker.task
@@ -211,14 +212,14 @@ class Pool:
         worker.end()
         place = beat._replace(started=0.0) if beat.started else Beat()
         task.deaths[place] += 1
+        self._workers.remove(worker)
         try:
             if late or task.deaths[place] >= DEATHS or task.deaths.total() >= 3 * DEATHS:
                 self._blame(task, beat, late, code)
             fresh = self._start()
-            self._workers[self._workers.index(worker)] = fresh
             fresh.greet()
+            self._workers.append(fresh)
         except (SourceError, CannotStart) as error:
-            self._workers.remove(worker)
             done[task.number] = error if isinstance(error, SourceError) else SourceError(str(error))
             return
         self._assign(fresh, task)
@@ -314,11 +315,6 @@ class _Worker:
     def beat(self) -> Beat:
         """What it is at, or was when it died."""
         return Beat(*self._shared)
-
-    def overtime(self) -> float:
-        """Seconds that it has been at one piece of work."""
-        started = self.beat.started
-        return time.monotonic() - started if started else 0.0
 
     def end(self) -> None:
         """End it; it has nothing to save."""
