@@ -73,6 +73,11 @@ class Problems:
         if len(self._problems) < _KEPT:
             self._problems.append(problem)
 
+    @property
+    def counts(self) -> dict[str, int]:
+        """How often each kind was met."""
+        return dict(self._counts)
+
     def summary(self) -> str:
         """All kinds in one paragraph."""
         parts = []
@@ -85,4 +90,4 @@ class Problems:
     def warn(self) -> None:
         """One `FormatWarning` if there was anything."""
         if self._counts:
-            warnings.warn(FormatWarning(self.summary(), dict(self._counts), tuple(self._problems)), stacklevel=4)
+            warnings.warn(FormatWarning(self.summary(), self.counts, tuple(self._problems)), stacklevel=4)

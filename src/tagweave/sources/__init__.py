@@ -25,6 +25,7 @@ from tagweave.sources.numbers import Money, Numbers
 from tagweave.sources.outside import OutsideWords, PartsOfSpeech, Punctuation, StopWords
 from tagweave.sources.patterns import Regex
 from tagweave.sources.spacy_model import SpacyModel
+from tagweave.sources.span_file import SpanFile
 from tagweave.sources.token_patterns import TokenPatterns
 from tagweave.sources.transformers_model import TransformersModel
 from tagweave.sources.triggers import Triggers
@@ -62,6 +63,7 @@ SOURCES: dict[str, type[Source]] = {
         Regex,
         Renamed,
         SpacyModel,
+        SpanFile,
         Specified,
         StopWords,
         TokenCount,
@@ -106,6 +108,7 @@ __all__ = [
     "Renamed",
     "Source",
     "SpacyModel",
+    "SpanFile",
     "Specified",
     "StopWords",
     "TokenCount",

@@ -232,9 +232,13 @@ def _made_of(sign: str, loose: bool) -> str:
 # Votes
 
 
+Named = tuple[str, str] | tuple[str, str, float | None]
+"""A string with its type, and a probability if it has one."""
+
+
 def place(
     document: Document,
-    named: Iterable[tuple[str, str]],
+    named: Iterable[Named],
     *,
     occurrences: Occurrences = "all",
     alignment: Alignment = "strict",
@@ -247,7 +251,7 @@ def place(
 
     Args:
         document: a document with text, as sources get it.
-        named: strings with their types.
+        named: strings with their types, see `Named`.
         occurrences: `all` takes all places of a string, `listed` as many as it is named, from left to right.
         alignment: what becomes of strings that begin or end inside a token: `strict` does not find them there.
         similarity: see `Finder`.
@@ -259,8 +263,9 @@ def place(
     finder = Finder(document.text or "", list(document.characters or ()), alignment == "strict", similarity)
     ordered = sorted(named if occurrences == "listed" else dict.fromkeys(named), key=lambda item: -len(item[0]))
     taken: dict[str, list[Stretch]] = {}
-    spans, lost = [], []
-    for surface, name in ordered:
+    spans: list[Span] = []
+    lost: list[tuple[str, str]] = []
+    for surface, name, *score in ordered:
         before = taken.setdefault(name, [])
         if occurrences == "all":
             found = finder.all(surface, before)
@@ -269,11 +274,11 @@ def place(
             found = [] if first is None else [first]
         before.extend(found)
         tokens = [tokens_at(document, *stretch, alignment) for stretch in found]
-        spans.extend(Span(*pair, name) for pair in tokens if pair is not None)
+        spans.extend(Span(*pair, name, *score) for pair in tokens if pair is not None)
         within_longer = not found and occurrences == "all" and finder.first(surface) is not None
         if not any(tokens) and not within_longer:
             lost.append((surface, name))
-    return sorted(dict.fromkeys(spans)), lost
+    return sorted(dict.fromkeys(spans), key=lambda span: span[:3]), lost
 
 
 @dataclass
@@ -306,5 +311,6 @@ class Unaligned:
         if lost and self.path is not None:
             case = {"source": self.source.name, "id": document.id}
             lines = [json.dumps({**case, "label": name, "text": text}, ensure_ascii=False) for text, name in lost]
+            self.path.parent.mkdir(parents=True, exist_ok=True)
             with self.path.open("a", encoding="utf-8") as file:
                 file.write("".join(f"{line}\n" for line in lines))
