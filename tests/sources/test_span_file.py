@@ -77,10 +77,6 @@ def test_three_ways_to_say_nothing(tmp_path: Path) -> None:
 def test_lines_of_one_document_add_up(tmp_path: Path) -> None:
     spans = [[0, 3, "PER"]]
     records = [{"id": "d", "spans": None}, {"id": "d", "spans": spans, "text": TEXT}, {"id": "d", "spans": []}]
-        {"id": "d", "spans": None},
-        {"id": "d", "spans": [[0, 3, "PER"]], "text": TEXT},
-        {"id": "d", "spans": []},
-    ]
     assert found(SpanFile("s", written(tmp_path, *records))) == [("Ada", "PER")]
 
 
