@@ -32,7 +32,7 @@ def test_own_names_without_the_others_or_with_them() -> None:
     source = create_source("spacy-model", {"name": "s", "rename": {"GPE": "PLACE"}})
     assert source.types == ("PLACE",)
     assert tagged(source, from_words(SENTENCE)) == [("Paris", "PLACE")]
-    source = SpacyModel("s", rename={"GPE": "PLACE"}, others=True)
+    source = SpacyModel("s", rename={"GPE": "PLACE"}, keep=True)
     assert {"PLACE", "PERSON", "DATE"} <= set(source.types)
     assert ("Angela Merkel", "PERSON") in tagged(source, from_words(SENTENCE))
 

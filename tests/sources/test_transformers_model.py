@@ -92,7 +92,7 @@ def test_other_names(folder: str) -> None:
     source = create_source("transformers-model", {"name": "m", "model": folder, "rename": {"LOC": "TOWN"}})
     assert source.types == ("TOWN",)
     assert tagged(source, from_words("Ada left Oslo")) == [("Oslo", "TOWN")]
-    source = TransformersModel("m", folder, rename={"LOC": "TOWN"}, others=True)
+    source = TransformersModel("m", folder, rename={"LOC": "TOWN"}, keep=True)
     assert tagged(source, from_words("Ada left Oslo")) == [("Ada", "PER"), ("Oslo", "TOWN")]
 
 

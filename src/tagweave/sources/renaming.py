@@ -22,20 +22,20 @@ CONLL = {
 _MAPPINGS: Mapping[str, Mapping[str, str]] = {"CoNLL-2003": CONLL}
 
 
-def new_names(types: Iterable[str], rename: Mapping[str, str] | str, others: bool) -> dict[str, str]:
+def new_names(types: Iterable[str], rename: Mapping[str, str] | str, keep: bool) -> dict[str, str]:
     """What each type is called, without those that are left out.
 
     Args:
         types: the types of a model.
         rename: new names by old ones, or `CoNLL-2003` for the mapping `CONLL`; nothing leaves all as they are.
-        others: whether types without a new name stay.
+        keep: whether types without a new name stay.
 
     Raises:
         UsageError: there is no such mapping, or no such type.
 
-    >>> new_names(["GPE", "DATE"], "CoNLL-2003", others=False)
+    >>> new_names(["GPE", "DATE"], "CoNLL-2003", keep=False)
     {'GPE': 'LOC'}
-    >>> new_names(["GPE", "DATE"], {"GPE": "LOC"}, others=True)
+    >>> new_names(["GPE", "DATE"], {"GPE": "LOC"}, keep=True)
     {'GPE': 'LOC', 'DATE': 'DATE'}
     """
     known = list(types)
@@ -49,4 +49,4 @@ def new_names(types: Iterable[str], rename: Mapping[str, str] | str, others: boo
                 raise unknown_name("type of the model", name, known)
     if not rename:
         return {name: name for name in known}
-    return {name: rename.get(name, name) for name in known if others or name in rename}
+    return {name: rename.get(name, name) for name in known if keep or name in rename}

@@ -28,7 +28,7 @@ class SpacyModel(Source):
         model: name of the pipeline's package, or its folder.
         rename: other names for its types, or `CoNLL-2003` for a mapping of the types of OntoNotes, see
             `tagweave.sources.renaming.CONLL`.
-        others: whether entities are kept whose type has no new name, where some have.
+        keep: whether entities stay whose type has no new name, where some have.
         truecase: whether the pipeline reads the tokens in the case that they have most often (see
             `tagweave.sources.truecasing`), which mends headlines in capitals.
         forms: file of a `FormTable` to go by; without it, how often each form occurs is counted in each batch.
@@ -42,7 +42,7 @@ class SpacyModel(Source):
 
     model: str = DEFAULT
     rename: dict[str, str] | str = field(default_factory=dict)
-    others: bool = False
+    keep: bool = False
     truecase: bool = False
     forms: Path | None = None
 
@@ -61,7 +61,7 @@ class SpacyModel(Source):
         found = {label: None for name in self._finders for label in nlp.get_pipe(name).labels}
         if not found:
             raise UsageError(f"the spaCy pipeline {self.model!r} finds no entities: it has no component 'ner'")
-        return new_names(found, self.rename, self.others)
+        return new_names(found, self.rename, self.keep)
 
     @property
     def _finders(self) -> list[str]:
@@ -74,7 +74,7 @@ class SpacyModel(Source):
     def load(self) -> None:
         """Load the pipeline; see `types` for what may be wrong with it."""
         if not self._names:
-            raise UsageError(f"no type of the spaCy pipeline {self.model!r} is left: rename some, or set others")
+            raise UsageError(f"no type of the spaCy pipeline {self.model!r} is left: rename some, or set keep")
         _ = self._forms
 
     def annotate(self, documents: Sequence[Document]) -> Iterable[Votes]:

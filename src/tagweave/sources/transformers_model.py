@@ -41,7 +41,7 @@ class TransformersModel(Source):
         model: a folder, or the name of a model on the hub; a tagger saved by tagweave is such a folder.
         rename: other names for its types, or `CoNLL-2003` for a mapping of the types of OntoNotes, see
             `tagweave.sources.renaming.CONLL`.
-        others: whether entities are kept whose type has no new name, where some have.
+        keep: whether entities stay whose type has no new name, where some have.
         scores: whether votes carry their probability; without it all count alike.
         window: most sub-word pieces that are read at once; the model's own limit where that is lower.
         overlap: pieces that neighbouring windows share.
@@ -52,7 +52,7 @@ class TransformersModel(Source):
 
     model: str
     rename: dict[str, str] | str = field(default_factory=dict)
-    others: bool = False
+    keep: bool = False
     scores: bool = True
     window: int = 512
     overlap: int = 64
@@ -65,7 +65,7 @@ class TransformersModel(Source):
 
     @cached_property
     def _names(self) -> dict[str, str]:
-        return new_names(dict.fromkeys(name for _, name in self._tags if name), self.rename, self.others)
+        return new_names(dict.fromkeys(name for _, name in self._tags if name), self.rename, self.keep)
 
     @cached_property
     def _tags(self) -> list[Parsed]:
@@ -111,7 +111,7 @@ class TransformersModel(Source):
         """
         require_bert()
         if not self._names:
-            raise UsageError(f"no type of the model {self.model!r} is left: rename some, or set others")
+            raise UsageError(f"no type of the model {self.model!r} is left: rename some, or set keep")
         _ = self._loaded
 
     def annotate(self, documents: Sequence[Document]) -> Iterable[Votes]:
