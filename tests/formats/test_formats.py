@@ -16,7 +16,6 @@ from tagweave.formats.problems import Problems
         (Path("-"), "jsonl"),
         ("x.conll", "conll"),
         ("x.tsv.gz", "conll"),
-        ("x.json", "chmm-alt"),
     ],
 )
 def test_the_ending_means_the_format(path: str | Path, name: str) -> None:
@@ -52,6 +51,26 @@ def test_xml_is_known_by_its_root(tmp_path: Path) -> None:
     for path in ("other.xml", "none.xml"):
         with pytest.raises(UsageError, match=r"the ending '.xml' means several formats. Name one of bioc .*, semeval"):
             format_of(tmp_path / path)
+
+
+def test_json_is_known_by_its_first_record(tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    for content, name in (
+        ('\ufeff\n{"0": {"data": {}}}', "chmm-alt"),
+        ('[{"id": 3, "annotations": [{"result": []}], "data": {"text": "\\"fields\\": {"}}]', "label-studio"),
+        ('[\n{"data": {"text": "Ada"}}]', "label-studio"),
+        ('[{"id": "a", "fields": {"text": "\\"data\\":"}, "metadata": {}, "suggestions": {}}]', "argilla"),
+    ):
+        path.write_text(content, encoding="utf-8")
+        assert format_of(path).name == name
+    for content in ("[]", "", "3"):
+        path.write_text(content)
+        with pytest.raises(UsageError, match=r"'.json' means several formats. Name one of chmm-alt"):
+            format_of(path)
+    packed = path.with_suffix(".json.gz")
+    packed.write_bytes(b"no gzip")
+    with pytest.raises(UsageError, match="several formats"):
+        format_of(packed)
 
 
 def test_a_folder_of_brat_is_known_by_its_files(tmp_path: Path) -> None:

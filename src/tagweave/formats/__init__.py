@@ -12,6 +12,7 @@ from typing import Any
 from tagweave.config import create
 from tagweave.corpus import Corpus
 from tagweave.errors import UsageError, unknown_name
+from tagweave.formats.argilla import ARGILLA
 from tagweave.formats.base import Format, Types
 from tagweave.formats.bioc import BIOC
 from tagweave.formats.brat import BRAT
@@ -19,8 +20,11 @@ from tagweave.formats.chmm_alt import CHMM_ALT
 from tagweave.formats.conll import COLUMNS
 from tagweave.formats.conllu import CONLLU
 from tagweave.formats.corpora import corpora_of
+from tagweave.formats.doccano import DOCCANO
 from tagweave.formats.json_lines import JSON_LINES
+from tagweave.formats.label_studio import LABEL_STUDIO
 from tagweave.formats.problems import FormatWarning, Problem
+from tagweave.formats.prodigy import PRODIGY
 from tagweave.formats.pubtator import PUBTATOR
 from tagweave.formats.semeval import SEMEVAL
 from tagweave.formats.streams import STANDARD
@@ -39,7 +43,22 @@ __all__ = [
 ]
 
 FORMATS: dict[str, Format] = {
-    format.name: format for format in (JSON_LINES, TEXT, COLUMNS, CONLLU, CHMM_ALT, PUBTATOR, BIOC, BRAT, SEMEVAL)
+    format.name: format
+    for format in (
+        JSON_LINES,
+        TEXT,
+        COLUMNS,
+        CONLLU,
+        CHMM_ALT,
+        PUBTATOR,
+        BIOC,
+        BRAT,
+        SEMEVAL,
+        LABEL_STUDIO,
+        DOCCANO,
+        PRODIGY,
+        ARGILLA,
+    )
 }
 """All formats by name."""
 

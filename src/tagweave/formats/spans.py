@@ -180,7 +180,7 @@ class CharacterSpans:
 
 def _check_surface(raw: _Raw, text: str) -> None:
     covered = text[raw.start : raw.end]
-    if raw.surface is not None and raw.surface != covered:
+    if raw.surface is not None and _squeezed(raw.surface) != _squeezed(covered):
         raise AlignmentError(
             f"span {[*raw[:3]]} says that it covers {raw.surface!r}, but there is {covered!r}. If its offsets count "
             "UTF-16 units, read with offset_unit='utf16'"
