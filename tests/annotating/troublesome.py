@@ -41,7 +41,7 @@ def stubborn(document: Document) -> list[tuple[int, int]]:
     while document.id == "d300":
         try:
             time.sleep(10)
-        except BaseException:  # noqa: B036
+        except BaseException:
             continue
     return WORD
 

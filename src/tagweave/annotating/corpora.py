@@ -10,9 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tagweave.annotating.pool import Pool
 from tagweave.annotating.running import TIME_LIMIT, Runner, check_order
 from tagweave.annotating.statistics import Statistics, add_up
-from tagweave.annotating.workers import CannotStart, Pool
+from tagweave.annotating.workers import CannotStart
 from tagweave.annotations import AnnotationsBuilder, Span
 from tagweave.corpus import LINK_TYPES, Corpus, Document
 from tagweave.errors import TagweaveWarning, UsageError

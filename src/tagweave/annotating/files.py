@@ -14,9 +14,10 @@ from typing import Any
 from tagweave import __version__
 from tagweave.annotating.corpora import BATCH, check, replaced, warn_failures, warn_replaced
 from tagweave.annotating.output import Output, opened_output
+from tagweave.annotating.pool import Pool, Result
 from tagweave.annotating.running import TIME_LIMIT, check_order, described
 from tagweave.annotating.statistics import Report
-from tagweave.annotating.workers import CannotStart, Pool, Result
+from tagweave.annotating.workers import CannotStart
 from tagweave.config import create, setting_fields
 from tagweave.corpus import Corpus, Document
 from tagweave.errors import SourceError, UsageError
