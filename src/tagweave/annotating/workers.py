@@ -69,10 +69,9 @@ class Worker:
             answer = self.connection.recv()
         except (EOFError, OSError):
             self.process.join(1)
-            raise CannotStart(
-                f"a new process ended at once, {ending(self.process.exitcode)}; a script that starts processes needs "
-                'the line `if __name__ == "__main__":` before what it does'
-            ) from None
+            hint = '; a script that starts processes needs the line `if __name__ == "__main__":` before what it does'
+            hint = "" if isinstance(self._origin, Path) else hint
+            raise CannotStart(f"a new process ended at once, {ending(self.process.exitcode)}{hint}") from None
         if isinstance(answer, Exception):
             raise answer
 
