@@ -10,7 +10,7 @@ import torch
 import tiny_encoder
 from tagweave import embeddings
 from tagweave.corpus import Corpus, Document
-from tagweave.embeddings import cache_folder, embed
+from tagweave.embeddings import embed
 from tagweave.encoder import Encoder
 from tagweave.errors import StorageError, UsageError
 
@@ -104,11 +104,6 @@ def test_an_argument_goes_before_the_variable(tiny: str, tmp_path: Path, cache: 
     embed(corpus_of(["."]), tiny, cache=tmp_path / "other")
     assert len(list((tmp_path / "other").iterdir())) == 1
     assert not cache.exists()
-
-
-def test_without_a_variable_the_cache_is_in_the_home(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("TAGWEAVE_CACHE")
-    assert cache_folder() == Path.home() / ".cache" / "tagweave" / "embeddings"
 
 
 def test_a_failed_computation_leaves_no_file(tiny: str, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,17 @@ import numpy as np
 import pytest
 
 from tagweave.errors import StorageError
-from tagweave.storage import CONFIG, MANIFEST, PARAMETERS, load_folder, new_folder, read_json, save_folder, write_json
+from tagweave.storage import (
+    CONFIG,
+    MANIFEST,
+    PARAMETERS,
+    cache_folder,
+    load_folder,
+    new_folder,
+    read_json,
+    save_folder,
+    write_json,
+)
 
 
 def save(folder: Path) -> None:
@@ -89,3 +99,12 @@ def test_json_never_holds_nan(tmp_path: Path) -> None:
         write_json(tmp_path / "x.json", {"loss": float("nan")})
     write_json(tmp_path / "y.json", {"path": tmp_path})
     assert json.loads((tmp_path / "y.json").read_text()) == {"path": str(tmp_path)}
+
+
+def test_caches_are_in_the_home_unless_a_variable_says_otherwise(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("TAGWEAVE_CACHE", raising=False)
+    assert cache_folder("things") == Path.home() / ".cache" / "tagweave" / "things"
+    monkeypatch.setenv("TAGWEAVE_CACHE", str(tmp_path))
+    assert cache_folder("things") == tmp_path / "things"

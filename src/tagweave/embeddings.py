@@ -15,6 +15,7 @@ from tagweave.corpus import Corpus
 from tagweave.encoder import DEFAULT, Batch, Encoder, device, precision
 from tagweave.errors import StorageError, unknown_name
 from tagweave.progress import track
+from tagweave.storage import CACHE_VARIABLE, cache_folder
 from tagweave.windows import Windows, batches
 
 if TYPE_CHECKING:
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 
 VERSION = 1
 """Part of every key in the cache; raised when the meaning of a row changes."""
-
-CACHE_VARIABLE = "TAGWEAVE_CACHE"
 
 Pooling = Literal["mean", "first"]
 
@@ -69,17 +68,11 @@ def embed(
     if pooling not in ("mean", "first"):
         raise unknown_name("pooling", pooling, ("mean", "first"))
     loaded = Encoder.load(encoder)
-    folder = cache_folder() if cache is None else Path(cache)
+    folder = cache_folder("embeddings") if cache is None else Path(cache)
     settings = f"{VERSION} {loaded.identity} {tuple(layers)} {pooling} {WINDOW} {OVERLAP} {precision('auto', device())}"
     path = folder / f"{_key(corpus, settings)}.npy"
     found = _open(path, len(corpus.tokens))
     return _compute(corpus, loaded, layers, pooling, path) if found is None else found
-
-
-def cache_folder() -> Path:
-    """Where embeddings are kept: `$TAGWEAVE_CACHE/embeddings`, or `~/.cache/tagweave/embeddings`."""
-    base = os.environ.get(CACHE_VARIABLE)
-    return (Path(base) if base else Path.home() / ".cache" / "tagweave") / "embeddings"
 
 
 def _key(corpus: Corpus, settings: str) -> str:

@@ -22,6 +22,7 @@ from tagweave.errors import StorageError
 CONFIG = "config.json"
 PARAMETERS = "parameters.safetensors"
 MANIFEST = "manifest.json"
+CACHE_VARIABLE = "TAGWEAVE_CACHE"
 
 
 @contextmanager
@@ -100,6 +101,12 @@ def load_folder(folder: Path, kind: str) -> tuple[dict[str, Any], dict[str, NDAr
     if config.get("kind") != kind:
         raise StorageError(f"{folder} holds a {config.get('kind')!r}, not a {kind}")
     return config, load_file(folder / PARAMETERS)
+
+
+def cache_folder(kind: str) -> Path:
+    """Where results of one kind are kept: `$TAGWEAVE_CACHE/kind`, or `~/.cache/tagweave/kind`."""
+    base = os.environ.get(CACHE_VARIABLE)
+    return (Path(base) if base else Path.home() / ".cache" / "tagweave") / kind
 
 
 def write_json(path: Path, value: Mapping[str, Any]) -> None:
