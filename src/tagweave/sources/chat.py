@@ -6,6 +6,7 @@ one's own (vLLM, llama.cpp, Ollama).
 
 import json
 import os
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -29,6 +30,7 @@ MOST_BYTES = 16 * 1024 * 1024
 """Longer responses are not read."""
 
 _PATH = "/chat/completions"
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _OWN = ("messages", "model", "n", "stream")
 _BUSY = (408, 409, 425, 429)
 """Statuses, besides those from 500 on, after which the same question may be answered later."""
@@ -126,9 +128,17 @@ class Chat:
                 f"the address of the language model at {parts.hostname} has a name or password in it: put the key into "
                 "an environment variable and name that in api_key_env"
             )
+        if self.api_key_env is not None and not _VARIABLE.fullmatch(self.api_key_env):
+            raise UsageError(
+                "api_key_env must be the name of an environment variable; the key itself has no place here"
+            )
         for name in self.parameters:
             if name in _OWN:
                 raise UsageError(f"{name!r} cannot be among the parameters of a language model")
+        try:
+            json.dumps(dict(self.parameters), allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise UsageError(f"the parameters of the language model cannot be sent as JSON: {error}") from None
 
     @cached_property
     def endpoint(self) -> str:
