@@ -9,6 +9,7 @@ from tagweave.sources.dictionary import Dictionary
 from tagweave.sources.document_level import DocumentHistory, DocumentMajority, Voter
 from tagweave.sources.functions import labeling_function
 from tagweave.sources.heads import HeadNouns
+from tagweave.sources.language_model import LanguageModel
 from tagweave.sources.links import (
     BigramLinks,
     CapitalLinks,
@@ -50,6 +51,7 @@ SOURCES: dict[str, type[Source]] = {
         FullNames,
         HeadNouns,
         HyphenLinks,
+        LanguageModel,
         LinkedSpans,
         Money,
         NameEndings,
@@ -93,6 +95,7 @@ __all__ = [
     "FullNames",
     "HeadNouns",
     "HyphenLinks",
+    "LanguageModel",
     "LinkedSpans",
     "Money",
     "NameEndings",
