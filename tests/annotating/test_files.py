@@ -124,6 +124,13 @@ def test_no_documents_are_an_empty_file(folder: Path) -> None:
     assert (folder / "out.jsonl").read_bytes() == b""
 
 
+def test_devices_are_written_as_they_are(folder: Path) -> None:
+    assert annotate_file("in.jsonl", "rules.py", "/dev/null").documents == 1000
+    with pytest.raises(UsageError, match="/dev/full cannot be written: No space left"):
+        annotate_file("in.jsonl", "rules.py", "/dev/full")
+    assert sorted(path.name for path in folder.iterdir()) == ["in.jsonl", "rules.py"]
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

@@ -13,7 +13,7 @@ from typing import Any
 
 from tagweave import __version__
 from tagweave.annotating.corpora import BATCH, check, replaced, warn_failures, warn_replaced
-from tagweave.annotating.output import Output, opened_output
+from tagweave.annotating.output import Output, is_stream, opened_output
 from tagweave.annotating.pool import Pool, Result
 from tagweave.annotating.running import TIME_LIMIT, check_order, described
 from tagweave.annotating.statistics import Report
@@ -82,7 +82,7 @@ def annotate_file(
     ({'years': [[2, 3, 'DATE']]}, 1)
     """
     begin = time.monotonic()
-    if format_of(out).name != JSON_LINES.name:
+    if not is_stream(out) and format_of(out).name != JSON_LINES.name:
         raise UsageError(f"{out}: sources are written as JSON lines. Give a name that ends in .jsonl or .jsonl.gz")
     if resume and str(path) == STANDARD:
         raise UsageError("standard input cannot be read again, so there is nothing to go on with. Leave out --resume")

@@ -165,9 +165,10 @@ def opened_output(path: str | Path, about: dict[str, str], resume: bool) -> Iter
 def _streamed(path: str) -> Iterator[Output]:
     if path == STANDARD:
         yield Output(sys.stdout.buffer, Journal(), "standard output")
-        sys.stdout.buffer.flush()
+        with _writing("standard output"):
+            sys.stdout.buffer.flush()
         return
-    with Path(path).open("wb") as handle:
+    with Path(path).open("wb", buffering=0) as handle:
         yield Output(handle, Journal(), path)
 
 
