@@ -170,7 +170,7 @@ def write_argilla(corpus: Corpus, path: AnyPath, options: WriteArgilla) -> None:
 def _record(document: Document, options: WriteArgilla, problems: Problems) -> dict[str, Any]:
     text, places = text_and_places(document, problems)
     suggestions = {
-        name: _suggestion(_values(spans, text, places, document.id, problems), name)
+        name: _suggestion(_values(spans, text, places, document.id, problems), name, document.id, problems)
         for name, spans in document.sources.items()
         if spans is not None
     }
@@ -178,8 +178,9 @@ def _record(document: Document, options: WriteArgilla, problems: Problems) -> di
     if document.entities is not None:
         values = _values(document.entities, text, places, document.id, problems)
         if options.entities_as == "suggestions":
-            suggestions[options.question] = _suggestion(values, "entities")
+            suggestions[options.question] = _suggestion(values, "entities", document.id, problems)
         else:
+            _report_scores(values, document.id, problems)
             responses[options.question] = [{"value": [span for span, _ in values]}]
     return {
         "id": document.id,
@@ -199,11 +200,21 @@ def _values(spans: Sequence[Span], text: str, places: Offsets, document: str, pr
     return [({"start": start, "end": end, "label": name}, score) for start, end, name, score in found]
 
 
-def _suggestion(values: list[Value], agent: str) -> dict[str, Any]:
+def _suggestion(values: list[Value], agent: str, document: str, problems: Problems) -> dict[str, Any]:
     """A suggestion; it has scores only if all spans have one."""
     scores = [round(score, 4) for _, score in values if score is not None]
-    whole = len(scores) == len(values) and scores
-    return {"value": [span for span, _ in values], "score": scores if whole else None, "agent": agent}
+    whole = len(scores) == len(values)
+    if not whole:
+        _report_scores(values, document, problems)
+    return {"value": [span for span, _ in values], "score": scores if whole and scores else None, "agent": agent}
+
+
+def _report_scores(values: list[Value], document: str, problems: Problems) -> None:
+    """Note scores that are left out: of responses, and of suggestions in which not every span has one."""
+    count = sum(score is not None for _, score in values)
+    if count:
+        title = "scores left out, of responses or where not every span has one"
+        problems.add("vote_scores", title, document, f"{count} of {len(values)} spans", count)
 
 
 ARGILLA = Format(

@@ -35,10 +35,10 @@ def doccano_documents(path: AnyPath, options: ReadRecords, problems: Problems) -
     def translated(fields: dict[str, Any]) -> Mapping[str, Any]:
         present = [key for key in _LABELS if fields.get(key) is not None]
         record = {key: fields[key] for key in ("id", "text", "group", *present) if key in fields}
-        if any(isinstance(item, str) for key in present for item in fields[key] or ()):
+        if any(isinstance(item, str) for key in present if isinstance(fields[key], list) for item in fields[key]):
             raise FormatError(f"{present[0]}: labels of whole texts are no spans. Is it a project on classification?")
-        relations = fields.get("relations") or ()
-        if relations:
+        relations = fields.get("relations")
+        if isinstance(relations, list) and relations:
             problems.add("relations", "relations left out", str(fields.get("id")), f"{len(relations)}", len(relations))
         return record
 

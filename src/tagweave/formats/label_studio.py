@@ -52,7 +52,7 @@ class ReadLabelStudio(ReadRecords):
     """Key of `data` under which the text is."""
     entities: str = ANNOTATIONS
     """What the entities are: `annotations`, or the version of a model whose predictions are."""
-    completed_by: str | None = None
+    completed_by: int | str | None = None
     """Number or e-mail address of the person whose annotations count; None takes the first annotation of each task."""
 
 
@@ -106,7 +106,7 @@ class _Translator:
         """The spans of the annotation that counts, None if there is none."""
         found = [item for item in _objects(task, ANNOTATIONS) if not item.get("was_cancelled")]
         if self.options.completed_by is not None:
-            found = [item for item in found if self.options.completed_by in _persons(item.get("completed_by"))]
+            found = [item for item in found if str(self.options.completed_by) in _persons(item.get("completed_by"))]
         if not found:
             return None
         if len(found) > 1:
