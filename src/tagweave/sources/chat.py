@@ -47,11 +47,13 @@ class Outcome(Generic[Value]):
         value: what was read from the answer; None if there was no usable one.
         problem: why there is none.
         counts: requests, retries and tokens that it took.
+        answered: whether the server was there, and said something of this very question.
     """
 
     value: Value | None
     problem: str
     counts: Counter[str]
+    answered: bool
 
 
 class Reply(NamedTuple):
@@ -68,13 +70,22 @@ class _Failed(Exception):
     Args:
         message: what happened.
         again: whether another try may help.
+        answered: whether the trouble is with this very question, so that there is nothing to wait for.
         wait: seconds that the server asks to wait.
         unreachable: whether there was no server.
     """
 
-    def __init__(self, message: str, *, again: bool = True, wait: float = 0.0, unreachable: bool = False) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        again: bool = True,
+        answered: bool = False,
+        wait: float = 0.0,
+        unreachable: bool = False,
+    ) -> None:
         super().__init__(message)
-        self.again, self.wait, self.unreachable = again, wait, unreachable
+        self.again, self.answered, self.wait, self.unreachable = again, answered, wait, unreachable
 
 
 class _NoRedirects(HTTPRedirectHandler):
@@ -177,7 +188,7 @@ class Chat:
         Args:
             prompt: the question.
             read: makes something of the answer; a ValueError says that it is malformed, and the question is asked
-                again.
+                again at once.
             stop: when it is set, nothing is asked any more.
 
         Raises:
@@ -187,23 +198,28 @@ class Chat:
         for remaining in reversed(range(self.retries + 1)):
             counts["requests"] += 1
             try:
-                reply = self._request(prompt)
-                counts["prompt tokens"] += reply.prompt_tokens
-                counts["completion tokens"] += reply.completion_tokens
-                return Outcome(read(reply.text), "", counts)
-            except ValueError as error:
-                failure = _Failed(f"the answer is malformed: {error}")
+                return Outcome(self._answer(prompt, read, counts), "", counts, True)
             except _Failed as error:
                 failure = error
             if not failure.again or not remaining:
                 break
-            if stop.wait(min(max(wait, failure.wait), self.longest_wait)):
-                return Outcome(None, "stopped", counts)
+            if stop.wait(0 if failure.answered else min(max(wait, failure.wait), self.longest_wait)):
+                return Outcome(None, "stopped", counts, False)
             counts["retries"] += 1
             wait *= 2
         if failure.unreachable:
             raise SourceError(f"there is no language model at {self._shown}: {failure}")
-        return Outcome(None, str(failure), counts)
+        return Outcome(None, str(failure), counts, failure.answered)
+
+    def _answer(self, prompt: str, read: Callable[[str], Value], counts: Counter[str]) -> Value:
+        """What is read from the answer to one request."""
+        reply = self._request(prompt)
+        counts["prompt tokens"] += reply.prompt_tokens
+        counts["completion tokens"] += reply.completion_tokens
+        try:
+            return read(reply.text)
+        except ValueError as error:
+            raise _Failed(f"the answer is malformed: {error}", answered=True) from None
 
     # One request
 
@@ -256,23 +272,19 @@ class Chat:
         if error.code in _BUSY or error.code >= 500:
             return _Failed(message, wait=_asked_wait(error.headers))
         if error.code in _THIS_QUESTION:
-            return _Failed(message, again=False)
+            return _Failed(message, again=False, answered=True)
         return SourceError(f"the language model at {self._shown} refuses: {message}")
 
 
 def _reply(body: bytes) -> Reply:
-    """The answer in a response.
-
-    Raises:
-        ValueError: there is none.
-    """
+    """The answer in a response."""
     try:
         response = json.loads(body)
         text = response["choices"][0]["message"]["content"]
     except (ValueError, LookupError, TypeError, RecursionError):
-        raise ValueError("the response is no chat completion") from None
+        raise _Failed("the response is no chat completion") from None
     if not isinstance(text, str):
-        raise ValueError("the response has no text")
+        raise _Failed("the response has no text", answered=True)
     usage = response.get("usage")
     counts = [usage.get(name) if isinstance(usage, dict) else 0 for name in ("prompt_tokens", "completion_tokens")]
     prompt, completion = (count if isinstance(count, int) and count > 0 else 0 for count in counts)

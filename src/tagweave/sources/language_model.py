@@ -42,8 +42,9 @@ _SEVERAL = (
 )
 _PLACEHOLDER = re.compile(r"\{(type|definition|answer|text)\}")
 
-_GIVE_UP = 5
-"""So many questions in a row without a usable answer end the run: something is wrong that waiting does not mend."""
+_GIVE_UP = 10
+"""So many questions in a row to which the server says nothing end the run, and so many malformed answers at its start:
+something is wrong that waiting does not mend."""
 
 
 class _Question(NamedTuple):
@@ -117,6 +118,7 @@ class LanguageModel(Source):
     completion_price: float = 0.0
 
     _failures_in_a_row: int = field(default=0, init=False, repr=False)
+    _works: bool = field(default=False, init=False, repr=False)
     _problem: str = field(default="", init=False, repr=False)
     _gave_up: str = field(default="", init=False, repr=False)
     _warned: bool = field(default=False, init=False, repr=False)
@@ -188,6 +190,7 @@ class LanguageModel(Source):
         answers: _Answers = {question: self._answers.get(self._key(question)) for question in questions}
         missing = [question for question, answer in answers.items() if answer is None]
         self.counters["cached"] += len(answers) - len(missing)
+        self._works = self._works or len(missing) < len(answers)
         if missing:
             self._ask_all(missing, answers)
         return [self._votes(document, answers) for document in documents]
@@ -256,11 +259,12 @@ class LanguageModel(Source):
             raise
         self._count(outcome.counts)
         if outcome.value is not None:
+            self._works = True
             self._failures_in_a_row = 0
             answers.update(zip(chunk, outcome.value, strict=True))
             return
-        self._failures_in_a_row += 1
         self._problem = outcome.problem
+        self._failures_in_a_row = 0 if self._works and outcome.answered else self._failures_in_a_row + 1
         if self._failures_in_a_row >= _GIVE_UP:
             self._gave_up = f"{_GIVE_UP} questions in a row got no usable answer, the last: {outcome.problem}"
             raise SourceError(self._gave_up)
