@@ -55,7 +55,7 @@ def test_tokens_and_sources(splits: dict[str, Corpus]) -> None:
     assert len(set(names)) == len(names)
     for corpus in splits.values():
         assert corpus.types == TYPES
-        assert list(corpus.sources) == list(SOURCES)
+        assert list(corpus.sources) == [source.name for source in SOURCES]
         assert all(isinstance(column, Annotations) and column.ran.all() for column in corpus.sources.values())
         for document in corpus:
             assert document.text is not None and document.characters is not None

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from importlib.resources import files
 from typing import Literal
 
+from tagweave.annotating import Runner
 from tagweave.annotations import Span
 from tagweave.corpus import Corpus, Document
 from tagweave.demo.rules import SOURCES
@@ -75,8 +76,8 @@ def read_demo(split: Split) -> Corpus:
         (['The', 'vine', 'weevil', 'grubs'], [Span(start=1, end=3, type='Problem', score=None)])
     """
     lines = files(__package__).joinpath(f"{split}.txt").read_text(encoding="utf-8").splitlines()
-    documents = (_document(f"demo-{split}-{number}", line, split != "train") for number, line in enumerate(lines))
-    return Corpus.from_documents(documents, TYPES)
+    documents = [_document(f"demo-{split}-{number}", line, split != "train") for number, line in enumerate(lines)]
+    return Corpus.from_documents(Runner(SOURCES).run(documents), TYPES)
 
 
 def _document(name: str, line: str, has_gold: bool) -> Document:
@@ -89,7 +90,6 @@ def _document(name: str, line: str, has_gold: bool) -> Document:
         text=text,
         characters=characters,
         entities=list(_to_tokens(name, text, entities, characters)) if has_gold else None,
-        sources={source: [Span(*vote) for vote in sorted(function(tokens))] for source, function in SOURCES.items()},
     )
 
 

@@ -1,24 +1,15 @@
 """The sources of the demo corpus: small rules and dictionaries of very different worth.
 
-A source is a function of the tokens of one sentence. It yields half-open spans `(start, end, type)`, in tokens, and
-abstains from everything else. The type `O` is a vote that the tokens are no entity.
-
-Example:
-    >>> list(SOURCES["problems-dictionary"](["No", "vine", "weevils", "here"]))
-    [(1, 3, 'Problem')]
+They are an example of a file of sources, too: each yields half-open spans `(start, end)` or `(start, end, type)`, in
+tokens, and abstains from everything else. The type `O` is a vote that the tokens are no entity.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
-Vote = tuple[int, int, str]
-"""First token, first token after the span, and an entity type or `O`."""
-
-Source = Callable[[Sequence[str]], Iterable[Vote]]
-"""From the tokens of a sentence to the votes of one source."""
+from tagweave.corpus import Document
+from tagweave.sources import Dictionary, Source, Vote, labeling_function
 
 FUNCTION_WORDS = frozenset(
     "a about after again against all although am an and any anybody are as at be because been before being below both "
@@ -33,12 +24,6 @@ FUNCTION_WORDS = frozenset(
 DETERMINERS = frozenset("a an the my our your his her their some any this that these those more each every".split())
 
 
-@cache
-def phrases(name: str) -> tuple[str, ...]:
-    """Lines of one of the dictionaries beside this module."""
-    return tuple(files(__package__).joinpath(name).read_text(encoding="utf-8").splitlines())
-
-
 def base_forms(word: str) -> tuple[str, ...]:
     """The word, and what it may be the plural of.
 
@@ -51,69 +36,63 @@ def base_forms(word: str) -> tuple[str, ...]:
     return word, *(word.removesuffix(end) + put for end, put in fitting)
 
 
-@dataclass(frozen=True)
-class Dictionary:
-    """Votes for every occurrence of a phrase, the longest first and from left to right.
+def with_plurals(name: str) -> tuple[str, ...]:
+    """The phrases of one of the lists beside this module, and what may be their plurals.
 
-    Attributes:
-        file: name of the text file, one phrase a line.
-        type: entity type to vote for.
-        cased: whether upper and lower case must agree.
+    Example:
+        >>> [phrase for phrase in with_plurals("plants.txt") if phrase.startswith("cherr")]
+        ['cherry', 'cherries', 'cherrys']
     """
-
-    file: str
-    type: str
-    cased: bool = False
-
-    def __call__(self, tokens: Sequence[str]) -> Iterator[Vote]:
-        """Yield the matches."""
-        entries, longest = _entries(self.file, self.cased)
-        words = list(tokens) if self.cased else [token.lower() for token in tokens]
-        start = 0
-        while start < len(words):
-            ends = range(min(start + longest, len(words)), start, -1)
-            end = next((end for end in ends if _is_entry(words[start:end], entries)), None)
-            if end is not None:
-                yield start, end, self.type
-            start = end or start + 1
+    lines = Path(__file__).with_name(name).read_text(encoding="utf-8").splitlines()
+    forms = {phrase: None for line in lines for phrase in (line, *_plurals(line))}
+    return tuple(forms)
 
 
-@cache
-def _entries(file: str, cased: bool) -> tuple[frozenset[tuple[str, ...]], int]:
-    entries = frozenset(tuple((line if cased else line.lower()).split()) for line in phrases(file))
-    return entries, max(map(len, entries))
+def _plurals(phrase: str) -> Iterator[str]:
+    if phrase.endswith("y"):
+        yield f"{phrase[:-1]}ies"
+    yield f"{phrase}s"
+    yield f"{phrase}es"
 
 
-def _is_entry(words: Sequence[str], entries: frozenset[tuple[str, ...]]) -> bool:
-    *first, last = words
-    return any((*first, form) in entries for form in base_forms(last))
+plants_dictionary = Dictionary(
+    "plants-dictionary",
+    description="Common names of plants, in any case; precise, but the list has gaps.",
+    words=with_plurals("plants.txt"),
+    type="Plant",
+    case="ignore",
+)
+nursery_catalogue = Dictionary(
+    "nursery-catalogue",
+    description="Names from a catalogue in any case, among them words such as rose, sage, may or winter; noisy.",
+    words=with_plurals("nursery_catalogue.txt"),
+    type="Plant",
+    case="ignore",
+)
+problems_dictionary = Dictionary(
+    "problems-dictionary",
+    description="Pests and diseases in any case; precise, except for the rust on a gate.",
+    words=with_plurals("problems.txt"),
+    type="Problem",
+    case="ignore",
+)
+remedies_dictionary = Dictionary(
+    "remedies-dictionary",
+    description="Products and remedies in any case; precise, but the list has gaps.",
+    words=with_plurals("remedies.txt"),
+    type="Treatment",
+    case="ignore",
+)
+_GENERA = Dictionary("genera", words=with_plurals("plants_latin.txt"), type="Plant")
 
 
-def plants_dictionary(tokens: Sequence[str]) -> Iterator[Vote]:
-    """Common names of plants, in any case; precise, but the list has gaps."""
-    return Dictionary("plants.txt", "Plant")(tokens)
-
-
-def latin_genera(tokens: Sequence[str]) -> Iterator[Vote]:
+@labeling_function("Plant", name="latin-genera")
+def latin_genera(document: Document) -> Iterator[Vote]:
     """Latin names of genera with a capital, and the word after them if it is in lower case; loses cultivar names."""
-    for start, end, type_ in Dictionary("plants_latin.txt", "Plant", cased=True)(tokens):
+    tokens = document.tokens
+    for start, end, type_ in next(iter(_GENERA.annotate([document]))) or ():
         has_epithet = end < len(tokens) and tokens[end].islower() and _is_content(tokens[end])
         yield start, end + has_epithet, type_
-
-
-def nursery_catalogue(tokens: Sequence[str]) -> Iterator[Vote]:
-    """Names from a catalogue in any case, among them words such as rose, sage, may or winter; noisy."""
-    return Dictionary("nursery_catalogue.txt", "Plant")(tokens)
-
-
-def problems_dictionary(tokens: Sequence[str]) -> Iterator[Vote]:
-    """Pests and diseases in any case; precise, except for the rust on a gate."""
-    return Dictionary("problems.txt", "Problem")(tokens)
-
-
-def remedies_dictionary(tokens: Sequence[str]) -> Iterator[Vote]:
-    """Products and remedies in any case; precise, but the list has gaps."""
-    return Dictionary("remedies.txt", "Treatment")(tokens)
 
 
 PROBLEM_HEAD = re.compile(
@@ -122,8 +101,10 @@ PROBLEM_HEAD = re.compile(
 )
 
 
-def problem_heads(tokens: Sequence[str]) -> Iterator[Vote]:
+@labeling_function("Problem", name="problem-heads")
+def problem_heads(document: Document) -> Iterator[Vote]:
     """A word such as mildew, blight or weevil with up to two words before it; takes too many of them now and then."""
+    tokens = document.tokens
     done = 0
     for head, token in enumerate(tokens):
         if PROBLEM_HEAD.fullmatch(token) and not PROBLEM_HEAD.fullmatch("".join(tokens[head + 1 : head + 2])):
@@ -157,8 +138,10 @@ MEASURES = frozenset(
 )
 
 
-def treatment_triggers(tokens: Sequence[str]) -> Iterator[Vote]:
+@labeling_function("Treatment", name="treatment-triggers")
+def treatment_triggers(document: Document) -> Iterator[Vote]:
     """What follows sprayed, treated or fed with, or a handful of; guesses where the name ends."""
+    tokens = document.tokens
     words = [token.lower() for token in tokens]
     for position, word in enumerate(words):
         treating = word == "with" and not TREATING.isdisjoint(words[max(position - 5, 0) : position])
@@ -176,8 +159,10 @@ PROBLEM_TRIGGERS = frozenset(
 PROBLEM_WORDS = frozenset("against suspect".split())
 
 
-def problem_triggers(tokens: Sequence[str]) -> Iterator[Vote]:
+@labeling_function("Problem", name="problem-triggers")
+def problem_triggers(document: Document) -> Iterator[Vote]:
     """What follows infested with, free of, against and the like; right about every second time."""
+    tokens = document.tokens
     words = [token.lower() for token in tokens]
     for position, word in enumerate(words):
         if word in PROBLEM_WORDS or " ".join(words[max(position - 1, 0) : position + 1]) in PROBLEM_TRIGGERS:
@@ -189,15 +174,19 @@ def problem_triggers(tokens: Sequence[str]) -> Iterator[Vote]:
 LATIN_EPITHET = re.compile(r"[a-z]{2,}(?:us|um|is|ii|ae|ea|ia|ca|ra|la|na|ta|sa|ens|oides|ense)")
 
 
-def latin_binomial(tokens: Sequence[str]) -> Iterator[Vote]:
+@labeling_function("Plant", name="latin-binomial")
+def latin_binomial(document: Document) -> Iterator[Vote]:
     """A capitalised word before a lower-case one that looks Latin; fooled by the Latin names of animals."""
+    tokens = document.tokens
     for position in range(len(tokens) - 1):
         if re.fullmatch(r"[A-Z][a-z]{3,}", tokens[position]) and LATIN_EPITHET.fullmatch(tokens[position + 1]):
             yield position, position + 2, "Plant"
 
 
-def cultivar_quotes(tokens: Sequence[str]) -> Iterator[Vote]:
+@labeling_function("Plant", name="cultivar-quotes")
+def cultivar_quotes(document: Document) -> Iterator[Vote]:
     """A capitalised name in single quotes together with the plant before it; rare and reliable."""
+    tokens = document.tokens
     for opening in range(1, len(tokens) - 2):
         if tokens[opening] == "'" and tokens[opening + 1][0].isupper() and _is_content(tokens[opening - 1]):
             window = range(opening + 2, min(opening + 6, len(tokens)))
@@ -207,8 +196,10 @@ def cultivar_quotes(tokens: Sequence[str]) -> Iterator[Vote]:
                 yield opening - 1 - latin, closing + 1, "Plant"
 
 
-def capitalised_words(tokens: Sequence[str]) -> Iterator[Vote]:
+@labeling_function("Plant", name="capitalised-words")
+def capitalised_words(document: Document) -> Iterator[Vote]:
     """Any run of capitalised words that does not begin the sentence; finds cultivars among people, towns and days."""
+    tokens = document.tokens
     start = 1
     while start < len(tokens):
         end = start
@@ -224,8 +215,10 @@ GARDENING_VERBS = frozenset(
 )
 
 
-def gardening_verbs(tokens: Sequence[str]) -> Iterator[Vote]:
+@labeling_function("Plant", name="gardening-verbs")
+def gardening_verbs(document: Document) -> Iterator[Vote]:
     """The words after grow, sow, plant or prune; as often as not the thing is no plant."""
+    tokens = document.tokens
     for position, token in enumerate(tokens):
         if token.lower() in GARDENING_VERBS:
             start, end = _name_after(tokens, position + 1, longest=2)
@@ -242,8 +235,10 @@ AMBIGUOUS = frozenset("rose mint sage violet iris".split())
 METAL = frozenset("gate hinge spade shears secateurs tools handle socket".split())
 
 
-def ambiguous_words(tokens: Sequence[str]) -> Iterator[Vote]:
+@labeling_function(name="ambiguous-words")
+def ambiguous_words(document: Document) -> Iterator[Vote]:
     """A vote for O on rose, sage, mint or rust where the words around tell that no plant or disease is meant."""
+    tokens = document.tokens
     words = [token.lower() for token in tokens]
     metal = not METAL.isdisjoint(words)
     for position, word in enumerate(words):
@@ -263,27 +258,29 @@ GENERIC_WORDS = frozenset(
 )
 
 
-def generic_words(tokens: Sequence[str]) -> Iterator[Vote]:
+@labeling_function(name="generic-words")
+def generic_words(document: Document) -> Iterator[Vote]:
     """A vote for O on words too general to be a name (plant, pest, months); wrong inside a longer name."""
+    tokens = document.tokens
     for position, token in enumerate(tokens):
         if not GENERIC_WORDS.isdisjoint(base_forms(token.lower())):
             yield position, position + 1, "O"
 
 
-SOURCES: dict[str, Source] = {
-    "plants-dictionary": plants_dictionary,
-    "latin-genera": latin_genera,
-    "nursery-catalogue": nursery_catalogue,
-    "problems-dictionary": problems_dictionary,
-    "remedies-dictionary": remedies_dictionary,
-    "problem-heads": problem_heads,
-    "treatment-triggers": treatment_triggers,
-    "problem-triggers": problem_triggers,
-    "latin-binomial": latin_binomial,
-    "cultivar-quotes": cultivar_quotes,
-    "capitalised-words": capitalised_words,
-    "gardening-verbs": gardening_verbs,
-    "ambiguous-words": ambiguous_words,
-    "generic-words": generic_words,
-}
-"""All sources by the name that they have in the corpus."""
+SOURCES: list[Source] = [
+    plants_dictionary,
+    latin_genera,
+    nursery_catalogue,
+    problems_dictionary,
+    remedies_dictionary,
+    problem_heads,
+    treatment_triggers,
+    problem_triggers,
+    latin_binomial,
+    cultivar_quotes,
+    capitalised_words,
+    gardening_verbs,
+    ambiguous_words,
+    generic_words,
+]
+"""All sources, in the order that they have in the corpus."""
