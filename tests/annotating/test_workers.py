@@ -1,10 +1,12 @@
 """Several processes: the same votes, workers that die or never come back, and sources that cannot be sent."""
 
 import json
+import os
 import subprocess
 import sys
 import textwrap
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -94,17 +96,52 @@ def test_sources_from_a_file_can_be_sent(tmp_path: Path) -> None:
     assert list(found.sources) == ["towns", "first"]
 
 
-def test_a_script_without_a_guard_says_so_and_goes_on(tmp_path: Path) -> None:
+def test_workers_end_with_the_process_that_started_them(tmp_path: Path) -> None:
+    note = tmp_path / "note"
+    process = start(
+        tmp_path / "script.py",
+        "if __name__ == '__main__':\n"
+        f"    annotate(test_workers.corpus(), [troublesome.Stuck('stuck', Path({str(note)!r}))], processes=2)\n",
+    )
+    assert eventually(lambda: note.exists() and note.read_text() != "")
+    process.kill()
+    process.communicate()
+    assert eventually(lambda: not runs(int(note.read_text())))
+
+
+def start(script: Path, code: str) -> "subprocess.Popen[str]":
+    """A script in a process of its own."""
     paths = [str(Path(__file__).parents[1]), str(Path(__file__).parents[2] / "src")]
-    script = tmp_path / "script.py"
-    script.write_text(
+    imports = (
         f"import sys\nsys.path[:0] = {paths!r}\n"
+        "from pathlib import Path\n"
         "from annotating import test_workers, troublesome\n"
         "from tagweave import annotate\n"
-        "found = annotate(test_workers.corpus(), [troublesome.cities], processes=2)\n"
-        "print(len(found), list(found.sources))\n",
-        encoding="utf-8",
     )
-    ended = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=60)
-    assert (ended.returncode, ended.stdout) == (0, "520 ['cities']\n"), ended.stderr
-    assert "if __name__ ==" in ended.stderr
+    script.write_text(imports + code, encoding="utf-8")
+    return subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def eventually(holds: Callable[[], bool], seconds: float = 30) -> bool:
+    until = time.monotonic() + seconds
+    while not holds() and time.monotonic() < until:
+        time.sleep(0.05)
+    return holds()
+
+
+def runs(process: int) -> bool:
+    """Whether there is such a process, other than one that has ended and waits for nobody to ask."""
+    try:
+        os.kill(process, 0)
+        state = Path(f"/proc/{process}/stat")
+        return not state.exists() or state.read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except (ProcessLookupError, FileNotFoundError):
+        return False
+
+
+def test_a_script_without_a_guard_says_so_and_goes_on(tmp_path: Path) -> None:
+    code = "found = annotate(test_workers.corpus(), [troublesome.cities], processes=2)\nprint(list(found.sources))\n"
+    process = start(tmp_path / "script.py", code)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (0, "['cities']\n"), err
+    assert "if __name__ ==" in err

@@ -95,3 +95,16 @@ class Unsendable(Source):
 
     def find(self, document: Document) -> Votes:
         return WORD
+
+
+@dataclass
+class Stuck(Source):
+    """Notes its process, and stays there."""
+
+    types = ("X",)
+    note: Path
+
+    def find(self, document: Document) -> Votes:
+        self.note.write_text(str(os.getpid()))
+        time.sleep(60)
+        return WORD
