@@ -20,6 +20,7 @@ from tagweave.formats.chmm_alt import CHMM_ALT
 from tagweave.formats.conll import COLUMNS
 from tagweave.formats.conllu import CONLLU
 from tagweave.formats.corpora import corpora_of
+from tagweave.formats.docbin import DOCBIN
 from tagweave.formats.doccano import DOCCANO
 from tagweave.formats.json_lines import JSON_LINES
 from tagweave.formats.label_studio import LABEL_STUDIO
@@ -54,6 +55,7 @@ FORMATS: dict[str, Format] = {
         BIOC,
         BRAT,
         SEMEVAL,
+        DOCBIN,
         LABEL_STUDIO,
         DOCCANO,
         PRODIGY,

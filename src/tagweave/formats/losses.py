@@ -55,15 +55,22 @@ def held_by_tags(corpus: Corpus, problems: Problems, format: str) -> Corpus:
     plain = replace(corpus, sources={}, links={}, soft_labels=None)
     if corpus.entities is None:
         return plain
-    entities = corpus.entities.without_overlaps()
-    lost = len(corpus.entities) - len(entities)
-    if lost:
-        problems.add("overlap", "entities left out that overlap a longer one", None, "the longest stays", lost)
     unknown = [corpus.id_list[index] for index in np.flatnonzero(~corpus.entities.ran)]
     if unknown:
         title = "documents whose entities nobody told, written as documents without any"
         problems.add("unlabelled", title, unknown[0], "all O", len(unknown))
-    return replace(plain, entities=entities)
+    return without_nested(plain, problems)
+
+
+def without_nested(corpus: Corpus, problems: Problems) -> Corpus:
+    """The corpus with entities that do not overlap, and a note on those that are left out."""
+    if corpus.entities is None:
+        return corpus
+    entities = corpus.entities.without_overlaps()
+    lost = len(corpus.entities) - len(entities)
+    if lost:
+        problems.add("overlap", "entities left out that overlap a longer one", None, "the longest stays", lost)
+    return replace(corpus, entities=entities)
 
 
 def held_votes(corpus: Corpus, problems: Problems, format: str, holds: Sequence[VotePart] = ()) -> Corpus:
