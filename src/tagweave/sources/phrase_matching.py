@@ -1,13 +1,15 @@
 """All occurrences of many phrases in tokens, by an Aho-Corasick automaton over the text that the tokens make.
 
-The tokens of many documents are laid end to end in one string, with a line feed between documents. Blanks stand only
-between letters or digits, in this string and in the phrases: `Wal - Mart` and `Wal-Mart` are one spelling, so it does
-not matter how text and phrases were cut. The automaton finds every phrase at once, and hits that do not begin and end
-with a token are dropped.
+Texts are cut into words in many ways: `Wal-Mart` is one token here and three there. So phrases and texts are laid out
+alike before they are compared: runs of letters and digits stand between blanks, all other signs stand together,
+however they were cut. Every phrase of letters begins and ends with a blank then, and is found in whole words only. The
+automaton finds all phrases at once; what is left to do for a hit is to look whether it begins and ends where tokens do.
 """
 
+import re
 import sys
-from collections.abc import Iterable, Sequence
+import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
@@ -18,75 +20,126 @@ from numpy.typing import NDArray
 
 from tagweave.annotations import Annotations
 
+_MARK = "\0"
+_CUT_OFF = re.compile(f"{_MARK}(?=n['\u2019]t{_MARK})", re.IGNORECASE)
+_SIGN, _SPOKEN, _BLANK = 0, 1, 2
+_UNSPACED = re.compile(
+    "[\u0e00-\u0eff\u0f00-\u0fff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf"
+    "\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9d\U00020000-\U0003ffff]+"
+)
+"""Scripts that put no blanks between words: Thai, Lao, Tibetan, Burmese, Khmer, kana, Chinese characters."""
+
+
+@cache
+def _kinds() -> NDArray[np.uint8]:
+    """Of each sign, by its number: part of a word that blanks divide from others, blank, or any other sign."""
+    signs = "".join(map(chr, range(sys.maxunicode + 1)))
+    kinds = np.full(len(signs), _SIGN, np.uint8)
+    for pattern, kind in ((re.compile(r"[^\W_]+"), _SPOKEN), (re.compile(r"\s+"), _BLANK), (_UNSPACED, _SIGN)):
+        for found in pattern.finditer(signs):
+            kinds[found.start() : found.end()] = kind
+    for code in chain(range(0x300, 0x20000), range(0xE0100, 0xE01F0)):
+        if unicodedata.category(signs[code])[0] == "M" and not _UNSPACED.match(signs[code]):
+            kinds[code] = _SPOKEN
+    kinds[ord(_MARK)] = _BLANK
+    return kinds
+
 
 @dataclass(frozen=True, eq=False)
 class Laid:
-    """The words of documents in one string.
+    """Words laid out for the search.
 
     Attributes:
-        text: the string.
-        starts, ends: where each word lies in it, each of shape [words].
+        text: all words in one string, with a line feed after each document.
+        starts, ends: where each word lies in it, with the blanks around it, each of shape [words].
+        inner: of each word, whether it goes on with letters where the word before ended with letters and nothing
+            divides them, as in `10` and `mg`; of shape [words].
     """
 
     text: str
     starts: NDArray[np.int64]
     ends: NDArray[np.int64]
+    inner: NDArray[np.bool_]
 
     @classmethod
     def of(
-        cls, words: Sequence[str], lasts: NDArray[np.int64], joined: NDArray[np.bool_], *, lower: bool = False
+        cls, words: Sequence[str], lasts: NDArray[np.int64], joined: NDArray[np.bool_] | None, *, folded: bool = False
     ) -> Self:
-        r"""The words of documents in one string.
+        r"""Lay out the words of documents.
 
         Args:
             words: all words, end to end.
             lasts: number of the last word of each document.
-            joined: of each word, whether it is written together with the next one, of shape [words].
-            lower: whether the string is to be in lower case; a word may grow by it.
+            joined: of each word, whether it is written together with the next one, of shape [words]; `n't` is always
+                taken to be written together with the word before. Without it, all words are apart.
+            folded: whether case is to make no difference.
 
         >>> words, joined = ["Oslo", ".", "A", "-", "T", "gene"], np.zeros(6, bool)
         >>> Laid.of(words, np.array([1, 5]), joined).text
-        'Oslo.\nA-T gene\n'
+        ' Oslo .\n A - T gene \n'
         """
-        text = _MARK.join([*words, ""])
-        if text.count(_MARK) != len(words):
-            text = _MARK.join([*(word.replace(_MARK, "\ufffd") for word in words), ""])
-        if lower:
-            text = text.lower()
-        signs = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32).copy()
+        text = _marked(words)
+        if folded:
+            text = text.casefold()
+        signs = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
+        kinds = _kinds()[signs]
+        divides = kinds == _BLANK
         marks = np.flatnonzero(signs == ord(_MARK))
-        spoken = _speaks()
-        blank = spoken[signs[marks - 1]] & spoken[signs[np.minimum(marks + 1, len(signs) - 1)]] & ~joined
-        signs[marks] = ord(" ")
-        signs[marks[lasts]] = ord("\n")
-        blank[lasts] = True
-        kept = np.ones(len(signs), bool)
-        kept[marks] = blank
-        shift = np.cumsum(~blank)
-        ends = marks - np.concatenate([[0], shift[:-1]])
-        starts = np.concatenate([[0], marks[:-1] + 1 - shift[:-1]])
-        return cls(signs[kept].tobytes().decode("utf-32-le", "surrogatepass"), starts, ends)
+        kept = ~divides
+        kept[marks[lasts]] = True
+        if joined is not None:
+            divides[marks[_together(text, marks, joined)]] = False
+        places = np.flatnonzero(kept)
+        before = np.concatenate([[0], np.cumsum(kept)])
+        first, after = before[np.concatenate([[0], marks[:-1] + 1])], before[marks]
+        signs = signs[places]
+        signs[after[lasts]] = ord("\n")
+        gaps = np.diff(np.cumsum(divides)[places], prepend=0) > 0
+        spoken = kinds[places] == _SPOKEN
+        follows = np.concatenate([[False], spoken[:-1]])
+        blanks = (spoken != follows) | (spoken & gaps)
+        places = np.arange(len(signs)) + np.cumsum(blanks)
+        shown = np.full(len(signs) + int(blanks.sum()), ord(" "), np.uint32)
+        shown[places] = signs
+        starts = places[first] - (blanks & spoken)[first]
+        ends = np.where(after > 0, places[after - 1] + 1 + (blanks & follows)[after], 0)
+        inner = spoken[first] & ~blanks[first] & (after > first)
+        return cls(shown.tobytes().decode("utf-32-le", "surrogatepass"), starts, ends, inner)
 
 
-_MARK = "\0"
+def _marked(words: Sequence[str]) -> str:
+    """The words, with a mark after each."""
+    text = _MARK.join([*words, ""])
+    if text.count(_MARK) != len(words):
+        text = _MARK.join([*(word.replace(_MARK, "\ufffd") for word in words), ""])
+    return text
 
 
-@cache
-def _speaks() -> NDArray[np.bool_]:
-    """Of each sign, by its number, whether it is a letter or digit."""
-    return np.fromiter((chr(code).isalnum() for code in range(sys.maxunicode + 1)), bool, sys.maxunicode + 1)
+def _together(text: str, marks: NDArray[np.int64], joined: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Of each word, whether no blank belongs between it and the next one."""
+    cut_off = [found.start() for found in _CUT_OFF.finditer(text)]
+    if not cut_off:
+        return joined
+    together = joined.copy()
+    together[np.searchsorted(marks, cut_off)] = True
+    return together
 
 
-def spelling(phrase: str) -> str:
-    """A phrase as it is compared.
+def spellings(phrases: Sequence[str], *, folded: bool = False) -> list[str]:
+    """Phrases as they are laid out for the search; without any sign, one is empty.
 
-    >>> spelling("ataxia - telangiectasia  gene ( ATM )")
-    'ataxia-telangiectasia gene(ATM)'
+    >>> spellings(["ataxia - telangiectasia  gene ( ATM )", "ataxia-telangiectasia gene (ATM)", " "])
+    [' ataxia - telangiectasia gene ( ATM )', ' ataxia - telangiectasia gene ( ATM )', '']
     """
-    written = ""
-    for word in phrase.split():
-        written += f" {word}" if written[-1:].isalnum() and word[:1].isalnum() else word
-    return written
+    found: list[str] = []
+    for begin in range(0, len(phrases), _AT_ONCE):
+        part = phrases[begin : begin + _AT_ONCE]
+        found += Laid.of(part, np.arange(len(part)), None, folded=folded).text.split("\n")[:-1]
+    return found
+
+
+_AT_ONCE = 50_000
+"""How many phrases are laid out at once: enough for numpy, few enough for the memory."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,17 +147,31 @@ class Hits:
     """Occurrences of phrases.
 
     Attributes:
-        phrases: number of the phrase, of shape [hits].
+        kinds: number that says what the phrase means, of shape [hits].
         first, last: its first word and the first word after it, each of shape [hits].
     """
 
-    phrases: NDArray[np.int64]
+    kinds: NDArray[np.int64]
     first: NDArray[np.int64]
     last: NDArray[np.int64]
 
+    @classmethod
+    def together(cls, parts: Sequence[Self]) -> Self:
+        """The hits of all parts, each once, from left to right.
+
+        >>> hits = Hits(np.array([0]), np.array([1]), np.array([2]))
+        >>> len(Hits.together([hits, hits]).first)
+        1
+        """
+        if len(parts) == 1:
+            return parts[0]
+        rows = np.concatenate([np.stack([part.first, part.last, part.kinds]) for part in parts], axis=1)
+        first, last, kinds = np.unique(rows, axis=1)
+        return cls(kinds, first, last)
+
     def where(self, kept: NDArray[np.bool_]) -> Self:
         """The hits under a mask of shape [hits]."""
-        return type(self)(self.phrases[kept], self.first[kept], self.last[kept])
+        return type(self)(self.kinds[kept], self.first[kept], self.last[kept])
 
     def touching(self, words: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Which hits have a marked word, of shape [hits]; `words` is of shape [words]."""
@@ -120,58 +187,76 @@ class Hits:
         """The hits that stay when no two may share a word unless they are the same words: the longest, then leftmost.
 
         >>> hits = Hits(np.array([0, 1, 2]), np.array([0, 1, 1]), np.array([2, 4, 4]))
-        >>> hits.longest().phrases.tolist()
+        >>> hits.longest().kinds.tolist()
         [1, 2]
         """
-        places = np.unique(np.stack([self.first, self.last], axis=1), axis=0)
-        chosen = Annotations(
+        column = Annotations(
             ran=np.ones(1, bool),
-            offsets=np.array([0, len(places)]),
-            starts=places[:, 0].astype(np.int32),
-            ends=places[:, 1].astype(np.int32),
-            type_ids=np.ones(len(places), np.int16),
-        ).without_overlaps()
-        row = np.searchsorted(chosen.starts, self.first)
-        row[row == len(chosen)] = 0
+            offsets=np.array([0, len(self.first)]),
+            starts=self.first.astype(np.int32),
+            ends=self.last.astype(np.int32),
+            type_ids=np.ones(len(self.first), np.int16),
+        )
+        chosen = column.without_overlaps()
         if not len(chosen):
             return self
+        row = np.minimum(np.searchsorted(chosen.starts, self.first), len(chosen) - 1)
         return self.where((chosen.starts[row] == self.first) & (chosen.ends[row] == self.last))
 
     def and_apart(self, other: Self) -> Self:
         """These hits, and those of another that share no word with them."""
         words = int(max(self.last.max(initial=0), other.last.max(initial=0)))
-        more = other.where(~other.touching(self.covered(words)))
-        joined = [np.concatenate([mine, theirs]) for mine, theirs in zip(self._rows(), more._rows(), strict=True)]
-        order = np.argsort(joined[1], kind="stable")
-        return type(self)(*(row[order] for row in joined))
-
-    def _rows(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        return self.phrases, self.first, self.last
+        return self.together([self, other.where(~other.touching(self.covered(words)))])
 
 
 class PhraseMatcher:
     """Finds phrases in words.
 
     Args:
-        phrases: their spellings, no two the same.
+        phrases: their spellings (see `spellings`), none empty and no two the same, and a number that says what each
+            means.
+        folded: whether they are folded, so that case makes no difference.
 
-    >>> matcher = PhraseMatcher(["New York", "York"])
-    >>> hits = matcher.find(Laid.of(["New", "York", "Yorkers"], np.array([2]), np.zeros(3, bool)))
-    >>> list(zip(hits.phrases.tolist(), hits.first.tolist(), hits.last.tolist()))
-    [(0, 0, 2), (1, 1, 2)]
+    >>> matcher = PhraseMatcher({" New York ": 5, " York ": 7})
+    >>> hits = matcher.find(["New", "York", "Yorkers"], np.array([2]), np.zeros(3, bool))
+    >>> list(zip(hits.kinds.tolist(), hits.first.tolist(), hits.last.tolist()))
+    [(5, 0, 2), (7, 1, 2)]
     """
 
-    def __init__(self, phrases: Iterable[str]) -> None:
+    def __init__(self, phrases: dict[str, int], *, folded: bool = False) -> None:
         from ahocorasick_rs import AhoCorasick, Implementation
 
-        self._automaton: Any = AhoCorasick(phrases, implementation=Implementation.ContiguousNFA, store_patterns=False)
+        self._folded = folded
+        texts = sorted(phrases)  # so that what is looked up together lies together in memory
+        self._kinds = np.fromiter(map(phrases.__getitem__, texts), np.int64, len(texts))
+        self._automaton: Any = AhoCorasick(texts, implementation=Implementation.ContiguousNFA, store_patterns=False)
 
-    def find(self, laid: Laid) -> Hits:
-        """Every occurrence of every phrase, in the order of where it ends."""
+    def find(self, words: Sequence[str], lasts: NDArray[np.int64], joined: NDArray[np.bool_]) -> Hits:
+        """Every occurrence of every phrase; arguments as those of `Laid.of`.
+
+        A phrase occurs if it is the same as the words as they are written, or as the words with blanks between them.
+        """
+        laid = Laid.of(words, lasts, joined, folded=self._folded)
+        hits = self._search(laid)
+        if not laid.inner.any():
+            return hits
+        numbers, lasts = _documents_with(laid.inner, lasts)
+        apart = self._search(Laid.of([words[number] for number in numbers], lasts, None, folded=self._folded))
+        return Hits.together([hits, Hits(apart.kinds, numbers[apart.first], numbers[apart.last - 1] + 1)])
+
+    def _search(self, laid: Laid) -> Hits:
         found = self._automaton.find_matches_as_indexes(laid.text, overlapping=True)
         rows = np.fromiter(chain.from_iterable(found), np.int64, 3 * len(found)).reshape(-1, 3)
-        first = np.searchsorted(laid.starts, rows[:, 1])
-        last = np.searchsorted(laid.ends, rows[:, 2])
-        whole = (first < len(laid.starts)) & (last < len(laid.ends))
-        whole[whole] = (laid.starts[first[whole]] == rows[whole, 1]) & (laid.ends[last[whole]] == rows[whole, 2])
-        return Hits(rows[whole, 0], first[whole], last[whole] + 1)
+        # Words of blanks lie at the end of the word before and at the start of the word after.
+        first = np.maximum(np.searchsorted(laid.starts, rows[:, 1], side="right") - 1, 0)
+        last = np.minimum(np.searchsorted(laid.ends, rows[:, 2]), len(laid.ends) - 1)
+        whole = (laid.starts[first] == rows[:, 1]) & (laid.ends[last] == rows[:, 2])
+        return Hits(self._kinds[rows[whole, 0]], first[whole], last[whole] + 1)
+
+
+def _documents_with(marked: NDArray[np.bool_], lasts: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The words of the documents that have a marked one, and which of these words are the last of their documents."""
+    firsts = np.concatenate([[0], lasts[:-1] + 1])
+    chosen = np.logical_or.reduceat(marked, firsts)
+    lengths = lasts - firsts + 1
+    return np.flatnonzero(np.repeat(chosen, lengths)), np.cumsum(lengths[chosen]) - 1
