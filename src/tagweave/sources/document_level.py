@@ -21,7 +21,8 @@ from tagweave.annotations import Span
 from tagweave.corpus import Corpus, Document
 from tagweave.errors import SourceError, TagweaveWarning, UsageError, unknown_name
 from tagweave.labels import OUTSIDE
-from tagweave.sources.base import Source, Vote, Votes, groups
+from tagweave.sources.base import Source, Votes, groups
+from tagweave.sources.words import longest
 
 if TYPE_CHECKING:
     from tagweave.label_models import LabelModel
@@ -175,7 +176,7 @@ class DocumentLevel(Voter):
                 yield from self.in_group(members, [opinion or Opinion([], nothing) for opinion in found])
 
     @abstractmethod
-    def in_group(self, documents: Sequence[Document], opinions: Sequence[Opinion]) -> Iterable[list[Vote]]:
+    def in_group(self, documents: Sequence[Document], opinions: Sequence[Opinion]) -> Iterable[Votes]:
         """The votes in each document of a group, given what the voter makes of them."""
 
     def key(self, tokens: Sequence[str]) -> tuple[str, ...]:
@@ -203,7 +204,7 @@ class DocumentMajority(DocumentLevel):
 
     min_count: int = 2
 
-    def in_group(self, documents: Sequence[Document], opinions: Sequence[Opinion]) -> Iterable[list[Vote]]:
+    def in_group(self, documents: Sequence[Document], opinions: Sequence[Opinion]) -> Iterable[Votes]:
         """The votes in each document of a group."""
         beliefs: dict[tuple[str, ...], list[NDArray[np.float32]]] = defaultdict(list)
         for document, opinion in zip(documents, opinions, strict=True):
@@ -213,8 +214,7 @@ class DocumentMajority(DocumentLevel):
         places = [list(_occurrences(self.key(document.tokens), best)) for document in documents]
         counts = Counter(string for found in places for _, _, string in found)
         for found in places:
-            frequent = [place for place in found if counts[place[2]] >= self.min_count]
-            yield [(start, end, best[string]) for start, end, string in _apart(frequent)]
+            yield longest((start, end, best[part]) for start, end, part in found if counts[part] >= self.min_count)
 
     def _likeliest(self, means: Sequence[NDArray[np.float32]]) -> str:
         """The type with the largest sum, the first in the alphabet of those that have it."""
@@ -248,7 +248,7 @@ class DocumentHistory(DocumentLevel):
     min_length: int = 4
     later_only: bool = False
 
-    def in_group(self, documents: Sequence[Document], opinions: Sequence[Opinion]) -> Iterable[list[Vote]]:
+    def in_group(self, documents: Sequence[Document], opinions: Sequence[Opinion]) -> Iterable[Votes]:
         """The votes in each document of a group."""
         names = [self._names(opinion.entities) for opinion in opinions]
         owners: dict[tuple[str, ...], set[str]] = defaultdict(set)
@@ -259,14 +259,13 @@ class DocumentHistory(DocumentLevel):
                 first.setdefault(part, (number, span.start))
         known = {part: next(iter(types)) for part, types in owners.items() if len(types) == 1}
         for number, (document, opinion) in enumerate(zip(documents, opinions, strict=True)):
-            whole = [span for span in opinion.entities if span.end - span.start > 1]
-            free = [
-                (start, end, part)
+            whole = [range(start, end) for start, end, *_ in opinion.entities if end - start > 1]
+            taken = {place for places in whole for place in places}
+            yield longest(
+                (start, end, known[part])
                 for start, end, part in _occurrences(self.key(document.tokens), known)
-                if not any(span.start < end and start < span.end for span in whole)
-                and not (self.later_only and (number, start) < first[part])
-            ]
-            yield [(start, end, known[part]) for start, end, part in _apart(free)]
+                if taken.isdisjoint(range(start, end)) and not (self.later_only and (number, start) < first[part])
+            )
 
     def _names(self, entities: Sequence[Span]) -> list[Span]:
         """The entities that have short forms, from the left."""
@@ -285,10 +284,9 @@ class DocumentHistory(DocumentLevel):
                         yield span, self.key(tokens)
 
 
-_Place = tuple[int, int, tuple[str, ...]]
-
-
-def _occurrences(tokens: Sequence[str], strings: Mapping[tuple[str, ...], object]) -> Iterator[_Place]:
+def _occurrences(
+    tokens: Sequence[str], strings: Mapping[tuple[str, ...], object]
+) -> Iterator[tuple[int, int, tuple[str, ...]]]:
     """Every occurrence of the strings in tokens."""
     lengths = sorted({len(string) for string in strings})
     for start in range(len(tokens)):
@@ -296,12 +294,3 @@ def _occurrences(tokens: Sequence[str], strings: Mapping[tuple[str, ...], object
             string = tuple(tokens[start : start + length])
             if len(string) == length and string in strings:
                 yield start, start + length, string
-
-
-def _apart(places: Sequence[_Place]) -> list[_Place]:
-    """The longest places first, then from the left, without overlaps."""
-    kept: list[_Place] = []
-    for place in sorted(places, key=lambda place: (place[0] - place[1], place[0])):
-        if all(place[1] <= other[0] or other[1] <= place[0] for other in kept):
-            kept.append(place)
-    return sorted(kept)

@@ -292,27 +292,28 @@ class LinkedSpans(Source):
         votes = [document.sources[name] for name in self.of or document.sources]
         if links is None or all(spans is None for spans in votes):
             return None
+        cast = self._cast([spans for spans in votes if spans is not None])
         found = []
         for start, end in stretches(_linked(document, links)):
-            name = self._winner(start, end, [spans or () for spans in votes])
-            if name is not None:
-                found.append((start, end, name))
+            counts = Counter(name for token in range(start, end) for name in cast.get(token, ()))
+            ranked = sorted(counts, key=lambda name: (-counts[name], name == OUTSIDE, name))
+            if ranked and ranked[0] != OUTSIDE:
+                found.append((start, end, ranked[0]))
         return found
 
-    def _winner(self, start: int, end: int, votes: Sequence[Sequence[Span]]) -> str | None:
-        """The type with most votes on a stretch of tokens, None for O."""
-        counts = Counter(name for spans in votes for _, name in self._cast(start, end, spans))
-        ranked = sorted(counts, key=lambda name: (-counts[name], name == OUTSIDE, name))
-        return ranked[0] if ranked and ranked[0] != OUTSIDE else None
-
-    def _cast(self, start: int, end: int, spans: Sequence[Span]) -> set[tuple[int, str]]:
-        """The tokens of a stretch on which one source votes, each with a type."""
-        return {
-            (token, span.type)
-            for span in spans
-            if span.type in (OUTSIDE, *self.labels)
-            for token in range(max(start, span.start), min(end, span.end))
-        }
+    def _cast(self, votes: Iterable[Sequence[Span]]) -> dict[int, list[str]]:
+        """The types that sources vote for on each token, each source once for a type."""
+        cast: dict[int, list[str]] = {}
+        for spans in votes:
+            said = {
+                (token, span.type)
+                for span in spans
+                if span.type in (OUTSIDE, *self.labels)
+                for token in range(span.start, span.end)
+            }
+            for token, name in said:
+                cast.setdefault(token, []).append(name)
+        return cast
 
 
 def _linked(document: Document, links: Sequence[Span]) -> list[bool]:

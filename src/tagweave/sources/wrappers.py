@@ -158,8 +158,10 @@ class Exclusive(Wrapper):
 
     def changed(self, document: Document, votes: Sequence[Span]) -> Iterable[Span]:
         """The votes that are free."""
-        taken = [other for name in self.over for other in document.sources[name] or () if other.type != OUTSIDE]
-        return (vote for vote in votes if not any(_touch(vote, other) for other in taken))
+        taken = _by_token(document, self.over)
+        for vote in votes:
+            if all(other.type == OUTSIDE for place in range(vote.start, vote.end) for _, other in taken.get(place, ())):
+                yield vote
 
 
 @dataclass
@@ -192,18 +194,25 @@ class Specified(Wrapper):
 
     def changed(self, document: Document, votes: Sequence[Span]) -> Iterable[Span]:
         """The spans with their specific types."""
-        others = [other for name in self.over for other in document.sources[name] or ()]
+        others = _by_token(document, self.over)
         for vote in votes:
             allowed = self.coarse.get(vote.type)
             if allowed is None:
                 yield vote
                 continue
-            said = Counter(other.type for other in others if other.type in allowed and _touch(vote, other))
+            near = {found for place in range(vote.start, vote.end) for found in others.get(place, ())}
+            said = Counter(other.type for _, other in near if other.type in allowed)
             if said:
                 yield vote._replace(type=max(sorted(said), key=lambda name: said[name]))
             elif self.keep:
                 yield vote
 
 
-def _touch(one: Span, other: Span) -> bool:
-    return one.start < other.end and other.start < one.end
+def _by_token(document: Document, names: Sequence[str]) -> dict[int, list[tuple[str, Span]]]:
+    """The votes of the named sources on each token, each with its source."""
+    found: dict[int, list[tuple[str, Span]]] = {}
+    for name in names:
+        for span in document.sources[name] or ():
+            for place in range(span.start, span.end):
+                found.setdefault(place, []).append((name, span))
+    return found
