@@ -16,7 +16,14 @@ TEXTS = {"emoji": EMOJI, "hebrew": HEBREW, "astral": ASTRAL, "lines": CRLF}
 
 BOTH = [name for name, format in FORMATS.items() if format.documents is not None and format.write is not None]
 
-ENDINGS = {"label-studio": ".json", "argilla": ".json", "doccano": ".jsonl", "prodigy": ".jsonl", "brat": ""}
+ENDINGS = {
+    "label-studio": ".json",
+    "argilla": ".json",
+    "doccano": ".jsonl",
+    "prodigy": ".jsonl",
+    "brat": "",
+    "datasets": "",
+}
 READING: dict[str, dict[str, Any]] = {
     "label-studio": {"entities": "entities"},
     "argilla": {"entities": "suggestions"},

@@ -22,6 +22,7 @@ from tagweave.formats.conllu import CONLLU
 from tagweave.formats.corpora import corpora_of
 from tagweave.formats.docbin import DOCBIN
 from tagweave.formats.doccano import DOCCANO
+from tagweave.formats.hf_datasets import DATASETS, PARQUET
 from tagweave.formats.json_lines import JSON_LINES
 from tagweave.formats.label_studio import LABEL_STUDIO
 from tagweave.formats.problems import FormatWarning, Problem
@@ -56,6 +57,8 @@ FORMATS: dict[str, Format] = {
         BRAT,
         SEMEVAL,
         DOCBIN,
+        DATASETS,
+        PARQUET,
         LABEL_STUDIO,
         DOCCANO,
         PRODIGY,

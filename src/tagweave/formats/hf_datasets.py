@@ -1,0 +1,233 @@
+"""Hugging Face datasets: folders that `save_to_disk` makes, and Parquet files; see `tagweave.formats.tables`.
+
+The package `datasets` is not needed for either: both are Arrow tables with the features of their columns beside them.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from tagweave.corpus import Corpus, Document
+from tagweave.errors import FormatError, UsageError
+from tagweave.formats import features
+from tagweave.formats.base import AnyPath, Format, NoOptions, placed
+from tagweave.formats.json_lines import json_object
+from tagweave.formats.problems import Problems
+from tagweave.formats.streams import STANDARD, read_text, shown_name, written
+from tagweave.formats.tables import ROWS, ReadTable, Table, TableWriter, held_by_tables, table_documents
+from tagweave.storage import new_folder, write_json
+
+_INFO, _STATE, _SPLITS = "dataset_info.json", "state.json", "dataset_dict.json"
+
+
+@dataclass(frozen=True)
+class ReadDataset(ReadTable):
+    """Options of reading a folder of `save_to_disk`."""
+
+    split: str | None = None
+    """Name of the split, for a folder with several."""
+
+
+def parquet_documents(path: AnyPath, options: ReadTable, problems: Problems) -> Iterator[Document]:
+    """The documents of a Parquet file, a part at a time.
+
+    Raises:
+        UsageError: the file cannot be opened, or has not the columns.
+        FormatError, AlignmentError, LabelError: the file is broken, or a row is wrong; the message names it.
+    """
+    from pyarrow.parquet import ParquetFile
+
+    if str(path) == STANDARD:
+        raise UsageError("a Parquet file is read from its end: name a file, not standard input")
+    with _reading(path):
+        file = ParquetFile(path)
+    with file:
+        schema = file.schema_arrow
+        table = Table(
+            shown_name(path),
+            schema,
+            _features(schema, path),
+            lambda: _batches(path, partial(file.iter_batches, batch_size=ROWS)),
+        )
+        yield from table_documents(path, table, options, problems)
+
+
+def dataset_documents(path: AnyPath, options: ReadDataset, problems: Problems) -> Iterator[Document]:
+    """The documents of a folder that `save_to_disk` made, or of one split of it.
+
+    Raises:
+        UsageError: there is no such folder or split, or it has not the columns.
+        FormatError, AlignmentError, LabelError: the folder is broken, or a row is wrong; the message names it.
+    """
+    folder = _split(Path(path), options.split)
+    files = _data_files(folder)
+    schema = _schema(files[0])
+    info = _object(folder / _INFO) if (folder / _INFO).exists() else {}
+    known = info.get("features")
+    table = Table(
+        str(folder),
+        schema,
+        known if isinstance(known, dict) else _features(schema, folder),
+        lambda: (batch for file in files for batch in _batches(file, partial(_streamed, file))),
+    )
+    return table_documents(folder, table, options, problems)
+
+
+def _features(schema: Any, path: AnyPath) -> Any:  # noqa: ANN401
+    try:
+        return features.of_schema(schema)
+    except FormatError as error:
+        raise placed(error, f"{shown_name(path)}, metadata") from None
+
+
+def _object(path: Path) -> dict[str, Any]:
+    try:
+        return json_object(read_text(path))
+    except FormatError as error:
+        raise placed(error, str(path)) from None
+
+
+def _split(folder: Path, split: str | None) -> Path:
+    """The folder of a split."""
+    if not (folder / _SPLITS).exists():
+        if not (folder / _STATE).exists():
+            raise UsageError(f"{folder} is no folder that save_to_disk made: it has neither {_STATE} nor {_SPLITS}")
+        if split is not None:
+            raise UsageError(f"{folder} has no splits: leave 'split' out")
+        return folder
+    names = _object(folder / _SPLITS).get("splits")
+    if not isinstance(names, list) or not all(isinstance(name, str) and _is_plain(name) for name in names):
+        raise FormatError(f"{folder / _SPLITS}: 'splits' must be a list of names of folders")
+    if split not in names:
+        what = "has several splits" if split is None else f"has no split {split!r}"
+        raise UsageError(f"{folder} {what}: name one of {', '.join(names)} by 'split'")
+    return folder / split
+
+
+def _is_plain(name: str) -> bool:
+    """Whether a name leads to nowhere else."""
+    return Path(name).name == name
+
+
+def _data_files(folder: Path) -> list[Path]:
+    """The Arrow files of a folder, in order."""
+    state = _object(folder / _STATE)
+    files = state.get("_data_files")
+    names = [file.get("filename") for file in files if isinstance(file, dict)] if isinstance(files, list) else []
+    if not names or not all(isinstance(name, str) and _is_plain(name) for name in names):
+        raise FormatError(f"{folder / _STATE}: '_data_files' must be a list of names of files in this folder")
+    if state.get("_indices_data_files"):
+        raise FormatError(f"{folder} is a selection of rows of an old version of datasets: load it and save it again")
+    return [folder / name for name in names]
+
+
+def _schema(file: Path) -> Any:  # noqa: ANN401
+    with _reading(file), pa.memory_map(str(file)) as source, pa.ipc.open_stream(source) as stream:
+        return stream.schema
+
+
+def _streamed(file: Path) -> Iterator[Any]:
+    with pa.memory_map(str(file)) as source, pa.ipc.open_stream(source) as stream:
+        yield from stream
+
+
+@contextmanager
+def _reading(path: AnyPath) -> Iterator[None]:
+    """Errors of Arrow as ours.
+
+    Raises:
+        UsageError: the file is not there.
+        FormatError: the file is broken.
+    """
+    try:
+        yield
+    except FileNotFoundError:
+        raise UsageError(f"{path} cannot be read: there is no such file") from None
+    except (pa.ArrowException, OSError) as error:
+        raise FormatError(f"{path} cannot be read: {str(error)[:200]}") from None
+
+
+def _batches(path: AnyPath, make: Callable[[], Iterable[Any]]) -> Iterator[Any]:
+    """The batches of a file; errors that come out of Arrow are ours, those of whoever uses a batch are not touched."""
+    with _reading(path):
+        batches = iter(make())
+    while True:
+        with _reading(path):
+            batch = next(batches, None)
+        if batch is None:
+            return
+        yield batch
+
+
+def write_parquet(corpus: Corpus, path: AnyPath, options: NoOptions) -> None:
+    """Write a Parquet file, which `datasets` reads with `Dataset.from_parquet` and the names of its labels."""
+    from pyarrow.parquet import ParquetWriter
+
+    problems = Problems(shown_name(path))
+    table = TableWriter(held_by_tables(corpus, problems))
+    with written(path) as handle, ParquetWriter(handle, table.schema) as writer:
+        for batch in table.batches():
+            writer.write_batch(batch)
+    problems.warn()
+
+
+def write_dataset(corpus: Corpus, path: AnyPath, options: NoOptions) -> None:
+    """Write a folder for `datasets.load_from_disk`; one that was written so before is replaced.
+
+    Raises:
+        UsageError: the folder cannot be written.
+        StorageError: there is a folder that was not written so.
+    """
+    if str(path) == STANDARD:
+        raise UsageError("datasets are written as folders: name one")
+    problems = Problems(shown_name(path))
+    table = TableWriter(held_by_tables(corpus, problems))
+    data = "data-00000-of-00001.arrow"
+    try:
+        with new_folder(Path(path)) as work:
+            with pa.OSFile(str(work / data), "wb") as sink, pa.ipc.new_stream(sink, table.schema) as stream:
+                for batch in table.batches():
+                    stream.write_batch(batch)
+            with (work / data).open("rb") as handle:
+                fingerprint = hashlib.file_digest(handle, "sha256").hexdigest()[:16]
+            write_json(work / _STATE, {**_NO_VIEW, "_data_files": [{"filename": data}], "_fingerprint": fingerprint})
+            write_json(work / _INFO, {**_NO_INFO, "features": table.features})
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror or error}") from None
+    problems.warn()
+
+
+_NO_VIEW: dict[str, Any] = {
+    "_format_columns": None,
+    "_format_kwargs": {},
+    "_format_type": None,
+    "_output_all_columns": False,
+    "_split": None,
+}
+"""The state of a dataset that is seen as it is."""
+
+_NO_INFO = {"citation": "", "description": "", "homepage": "", "license": ""}
+
+
+PARQUET = Format(
+    name="parquet",
+    suffixes=(".parquet",),
+    documents=parquet_documents,
+    read_options=ReadTable,
+    write=write_parquet,
+)
+
+DATASETS = Format(
+    name="datasets",
+    suffixes=(),
+    documents=dataset_documents,
+    read_options=ReadDataset,
+    recognises=lambda path: any((path / name).is_file() for name in (_STATE, _SPLITS)),
+    write=write_dataset,
+)
