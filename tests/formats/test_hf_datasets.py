@@ -305,6 +305,14 @@ def test_what_tables_cannot_hold_is_counted(path: Path) -> None:
     assert (again.entities, again.sources) == ([Span(0, 2, "X")], {"s": [Span(0, 2, "X")]})
 
 
+def test_entities_of_coarse_types_are_an_error(path: Path) -> None:
+    documents = [Document("d", ["a"], entities=[Span(0, 1, "ENT")])]
+    corpus = Corpus.from_documents(documents, ["X"], {"ENT": ("X",)})
+    with pytest.raises(LabelError, match="entities are of the coarse types ENT"):
+        write(corpus, path, format=name_of(path))
+    assert not path.exists()
+
+
 def test_folders_of_others_are_not_replaced(tmp_path: Path) -> None:
     path = tmp_path / "out"
     write(made(), path, format="datasets")

@@ -1,6 +1,7 @@
 """What every format that is read and written keeps: a corpus goes through a file and back."""
 
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +17,7 @@ TEXTS = {"emoji": EMOJI, "hebrew": HEBREW, "astral": ASTRAL, "lines": CRLF}
 
 BOTH = [name for name, format in FORMATS.items() if format.documents is not None and format.write is not None]
 
-ENDINGS = {
-    "label-studio": ".json",
-    "argilla": ".json",
-    "doccano": ".jsonl",
-    "prodigy": ".jsonl",
-    "brat": "",
-    "datasets": "",
-}
+ENDINGS = {"doccano": ".jsonl", "prodigy": ".jsonl", "brat": ""}
 READING: dict[str, dict[str, Any]] = {
     "label-studio": {"entities": "entities"},
     "argilla": {"entities": "suggestions"},
@@ -36,6 +30,13 @@ WITHOUT_LINES = {"text", "conllu", "pubtator"}
 LOSSY = {"text", "chmm-alt"}
 """Formats that tell that they cannot hold one of the two."""
 WITHOUT_IDS = {"text", "conll"}
+WITH_SOURCES = ("jsonl", "docbin", "datasets", "parquet", "label-studio", "argilla")
+"""Formats that tell a source that did not run from one that found nothing."""
+
+
+def path_of(name: str, folder: Path) -> Path:
+    """A file or folder with the ending of a format."""
+    return folder / f"out{ENDINGS.get(name, (*FORMATS[name].suffixes, '')[0])}"
 
 
 def corpus(texts: dict[str, str]) -> Corpus:
@@ -53,7 +54,7 @@ def corpus(texts: dict[str, str]) -> Corpus:
 def test_a_corpus_through_a_file(name: str, tmp_path: Path) -> None:
     texts = {key: text for key, text in TEXTS.items() if name not in WITHOUT_LINES or "\n" not in text}
     before = corpus(texts)
-    path = tmp_path / f"out{ENDINGS.get(name, (*FORMATS[name].suffixes, '')[0])}"
+    path = path_of(name, tmp_path)
     with pytest.warns(FormatWarning) if name in LOSSY else nullcontext():
         write(before, path, format=name)
     after = read(path, format=name, **READING.get(name, {}))
@@ -65,3 +66,17 @@ def test_a_corpus_through_a_file(name: str, tmp_path: Path) -> None:
             assert found.entities == document.entities
         if name not in WITHOUT_TEXT:
             assert (found.text, found.characters) == (document.text, document.characters)
+
+
+@pytest.mark.parametrize("name", WITH_SOURCES)
+def test_votes_through_a_file(name: str, tmp_path: Path) -> None:
+    first, second, *others = corpus(TEXTS)
+    documents = [
+        replace(first, group="g", sources={"names": first.entities, "cities": []}),
+        replace(second, sources={"names": [], "cities": second.entities}, entities=None),
+        *(replace(document, sources={"names": None, "cities": []}) for document in others),
+    ]
+    before = Corpus.from_documents(documents)
+    path = path_of(name, tmp_path)
+    write(before, path, format=name)
+    assert [*read(path, format=name, **READING.get(name, {}))] == [*before]

@@ -104,7 +104,7 @@ def _split(folder: Path, split: str | None) -> Path:
     names = _object(folder / _SPLITS).get("splits")
     if not isinstance(names, list) or not all(isinstance(name, str) and _is_plain(name) for name in names):
         raise FormatError(f"{folder / _SPLITS}: 'splits' must be a list of names of folders")
-    if split not in names:
+    if split is None or split not in names:
         what = "has several splits" if split is None else f"has no split {split!r}"
         raise UsageError(f"{folder} {what}: name one of {', '.join(names)} by 'split'")
     return folder / split
@@ -119,8 +119,9 @@ def _data_files(folder: Path) -> list[Path]:
     """The Arrow files of a folder, in order."""
     state = _object(folder / _STATE)
     files = state.get("_data_files")
-    names = [file.get("filename") for file in files if isinstance(file, dict)] if isinstance(files, list) else []
-    if not names or not all(isinstance(name, str) and _is_plain(name) for name in names):
+    found = [file.get("filename") for file in files if isinstance(file, dict)] if isinstance(files, list) else []
+    names = [name for name in found if isinstance(name, str) and _is_plain(name)]
+    if not names or len(names) < len(found):
         raise FormatError(f"{folder / _STATE}: '_data_files' must be a list of names of files in this folder")
     if state.get("_indices_data_files"):
         raise FormatError(f"{folder} is a selection of rows of an old version of datasets: load it and save it again")

@@ -173,8 +173,7 @@ def write_label_studio(corpus: Corpus, path: AnyPath, options: WriteLabelStudio)
     """
     problems = Problems(shown_name(path))
     report_losses(corpus, problems, "tasks of Label Studio", ("entities", "sources", "scores", "groups"))
-    holds = ("scores", "not_run", "overlaps")
-    held = held_votes(corpus, problems, "tasks of Label Studio", holds)
+    held = held_votes(corpus, problems, "tasks of Label Studio", ("scores", "not_run", "overlaps"))
     config = _config(corpus) if options.config and str(path) != STANDARD else None
     write_tool_records(path, (_task(document, options, problems) for document in held))
     if config is not None:
@@ -197,7 +196,8 @@ def _config(corpus: Corpus) -> bytes:
             raise LabelError(f"Label Studio cannot hold the entity type {name!r}: it is no text in XML") from None
     etree.SubElement(view, "Text", name="text", value="$text")
     etree.indent(view)
-    return etree.tostring(view, encoding="utf-8") + b"\n"
+    config: bytes = etree.tostring(view, encoding="utf-8")
+    return config + b"\n"
 
 
 def _task(document: Document, options: WriteLabelStudio, problems: Problems) -> dict[str, Any]:

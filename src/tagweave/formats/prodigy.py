@@ -52,7 +52,7 @@ class _Translator:
             title = "examples left out that were not accepted"
             self.problems.add("not_accepted", title, _name(example), f"the answer is {answer!r}")
             return None
-        record = {key: example[key] for key in ("id", "text", "group") if key in example}
+        record: dict[str, Any] = {key: example[key] for key in ("id", "text", "group") if key in example}
         spans = example.get("spans")
         if spans is None and answer == ACCEPTED:
             spans = []

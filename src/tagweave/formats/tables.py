@@ -147,12 +147,12 @@ class _Columns:
                 record[key] = fields[column]
         if self.tags is not None:
             record["tags"] = self._strings(self.tags, fields.get(self.tags))
-        weak = [column for column in fields if column.startswith(WEAK)]
-        if weak:
-            tokens = record.get("tokens")
-            record["sources"] = {
-                column.removeprefix(WEAK): self._votes(column, fields[column], tokens) for column in weak
-            }
+        tokens = record.get("tokens")
+        record["sources"] = {
+            column.removeprefix(WEAK): self._votes(column, value, tokens)
+            for column, value in fields.items()
+            if column.startswith(WEAK)
+        }
         if fields.get(SOFT) is not None:
             record.update(self._soft(SOFT, fields[SOFT]))
         return record
@@ -302,7 +302,13 @@ def _places(corpus: Corpus) -> Any:  # noqa: ANN401
 
 
 def held_by_tables(corpus: Corpus, problems: Problems) -> Corpus:
-    """The corpus with what tags and probabilities in tables can hold, and notes on what they cannot."""
+    """The corpus with what tags and probabilities in tables can hold, and notes on what they cannot.
+
+    Raises:
+        LabelError: an entity is of a coarse type.
+    """
+    if corpus.entities is not None and (corpus.entities.type_ids > len(corpus.types)).any():
+        raise LabelError(f"entities are of the coarse types {', '.join(corpus.coarse)}, which are for sources only")
     report_losses(corpus, problems, "tables", ("entities", "sources", "soft_labels", "groups"))
     plain = without_nested(held_votes(corpus, problems, "tables", ("soft", "not_run")), problems)
     entities = None if plain.entities is None else replace(plain.entities, scores=None)
