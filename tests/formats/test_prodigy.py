@@ -138,3 +138,9 @@ def test_tokens_that_overlap_are_an_error(path: Path) -> None:
     with pytest.raises(AlignmentError, match=r"ner.jsonl, document 'd': token 1 begins at 1, before the end"):
         write(Corpus.from_documents([document]), path, format="prodigy")
     assert not path.exists()
+
+
+def test_json_lines_tell_where_examples_of_prodigy_are_read(path: Path) -> None:
+    path.write_text(json.dumps(EXAMPLE))
+    with pytest.raises(FormatError, match="tokens of Prodigy: read with the format 'prodigy'"):
+        read(path)

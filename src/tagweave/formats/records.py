@@ -265,7 +265,9 @@ def _words(fields: Mapping[str, Any]) -> tuple[list[str], str | None, Offsets | 
     if text is not None and not isinstance(text, str):
         raise FormatError(f"text: must be a string, not {_kind(text)}")
     if not isinstance(tokens, list) or not {*map(type, tokens)} <= {str}:
-        raise FormatError(f"tokens: must be a list of strings, not {_kind(tokens)}")
+        objects = isinstance(tokens, list) and any(isinstance(token, dict) for token in tokens)
+        hint = ". Objects are tokens of Prodigy: read with the format 'prodigy'" if objects else ""
+        raise FormatError(f"tokens: must be a list of strings, not {_kind(tokens)}{hint}")
     if text is None:
         return tokens, None, None
     return tokens, text, locate(tokens, text) if offsets is None else _checked_offsets(offsets, tokens, text)
