@@ -90,9 +90,10 @@ _GENERA = Dictionary("genera", words=with_plurals("plants_latin.txt"), type="Pla
 def latin_genera(document: Document) -> Iterator[Vote]:
     """Latin names of genera with a capital, and the word after them if it is in lower case; loses cultivar names."""
     tokens = document.tokens
-    for start, end, type_ in next(iter(_GENERA.annotate([document]))) or ():
+    for vote in next(iter(_GENERA.annotate([document]))) or ():
+        start, end = vote[0], vote[1]
         has_epithet = end < len(tokens) and tokens[end].islower() and _is_content(tokens[end])
-        yield start, end + has_epithet, type_
+        yield start, end + has_epithet
 
 
 PROBLEM_HEAD = re.compile(
