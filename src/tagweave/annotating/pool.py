@@ -23,7 +23,7 @@ from tagweave.sources.base import Source, groups
 DEATHS = 3
 """How often a worker may die at one place before the source is to blame."""
 
-GRACE = 2.0
+GRACE = 1.0
 """Seconds that a worker has after the time limit to come back by itself."""
 
 _LOOK = 0.5
