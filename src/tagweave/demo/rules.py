@@ -55,33 +55,30 @@ def _plurals(phrase: str) -> Iterator[str]:
     yield f"{phrase}es"
 
 
-plants_dictionary = Dictionary(
-    "plants-dictionary",
-    description="Common names of plants, in any case; precise, but the list has gaps.",
-    words=with_plurals("plants.txt"),
-    type="Plant",
-    case="ignore",
+def _listed(name: str, file: str, type: str, description: str) -> Dictionary:
+    return Dictionary(name, description=description, words=with_plurals(file), type=type, case="ignore")
+
+
+plants_dictionary = _listed(
+    "plants-dictionary", "plants.txt", "Plant", "Common names of plants, in any case; precise, but the list has gaps."
 )
-nursery_catalogue = Dictionary(
+nursery_catalogue = _listed(
     "nursery-catalogue",
-    description="Names from a catalogue in any case, among them words such as rose, sage, may or winter; noisy.",
-    words=with_plurals("nursery_catalogue.txt"),
-    type="Plant",
-    case="ignore",
+    "nursery_catalogue.txt",
+    "Plant",
+    "Names from a catalogue in any case, among them words such as rose, sage, may or winter; noisy.",
 )
-problems_dictionary = Dictionary(
+problems_dictionary = _listed(
     "problems-dictionary",
-    description="Pests and diseases in any case; precise, except for the rust on a gate.",
-    words=with_plurals("problems.txt"),
-    type="Problem",
-    case="ignore",
+    "problems.txt",
+    "Problem",
+    "Pests and diseases in any case; precise, except for the rust on a gate.",
 )
-remedies_dictionary = Dictionary(
+remedies_dictionary = _listed(
     "remedies-dictionary",
-    description="Products and remedies in any case; precise, but the list has gaps.",
-    words=with_plurals("remedies.txt"),
-    type="Treatment",
-    case="ignore",
+    "remedies.txt",
+    "Treatment",
+    "Products and remedies in any case; precise, but the list has gaps.",
 )
 _GENERA = Dictionary("genera", words=with_plurals("plants_latin.txt"), type="Plant")
 
