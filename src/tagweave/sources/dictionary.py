@@ -120,7 +120,8 @@ class Dictionary(Source):
         exact: Entries = {}
         folded: Entries = {}
         lenient = self.case == "ignore"
-        cased, caseless = [], []
+        cased: list[tuple[str, str]] = []
+        caseless: list[tuple[str, str]] = []
         for phrase in self._listed():
             name = self._type_of(phrase)
             if name is not None and self._long_enough(phrase.text):
