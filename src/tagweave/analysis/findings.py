@@ -17,6 +17,9 @@ from tagweave.soft_labels import SoftLabels
 NEARLY_SAME = 0.9
 """From this overlap on, two sources are called redundant."""
 
+HARM = 0.001
+"""The gain in F1 without a source from which on it is said to do harm."""
+
 
 class Harm(NamedTuple):
     """A source that does more harm than good.
@@ -112,7 +115,7 @@ def _harm_by_gold(corpus: Corpus) -> tuple[Harm, ...]:
     gold = corpus.subset(np.flatnonzero(entities.ran))
     whole = _vote_f1(gold, list(gold.sources))
     gains = {name: _vote_f1(gold, [o for o in gold.sources if o != name]) - whole for name in gold.sources}
-    worst = sorted((name for name, gain in gains.items() if gain > 0), key=lambda name: -gains[name])
+    worst = sorted((name for name, gain in gains.items() if gain >= HARM), key=lambda name: -gains[name])
     return tuple(Harm(name, gains[name], None) for name in worst)
 
 
