@@ -39,6 +39,11 @@ def test_lists_and_objects(path: Path, key: str) -> None:
     ]
 
 
+def test_the_text_of_old_exports_is_called_data(path: Path) -> None:
+    [document] = read_records(path, {"id": 7, "data": "Ada in Oslo", "label": [[7, 11, "LOC"]]})
+    assert (document.text, document.entities) == ("Ada in Oslo", [Span(2, 3, "LOC")])
+
+
 def test_relations_are_counted(path: Path) -> None:
     relations = [{"id": 1, "from_id": 1, "to_id": 2, "type": "in"}] * 2
     with pytest.warns(FormatWarning, match="2 relations left out"):
@@ -56,7 +61,7 @@ def test_a_list_is_read_too(path: Path) -> None:
     [
         ({"text": "Oslo", "label": ["city"]}, FormatError, "labels of whole texts are no spans"),
         ({"text": "Oslo", "label": [[0, 4, "A"]], "entities": []}, FormatError, "has entities under 'entities' and"),
-        ({"data": "Oslo"}, FormatError, "has neither 'tokens' nor 'text'"),
+        ({"data": ["Oslo"]}, FormatError, "has neither 'tokens' nor 'text'"),
         ({"text": "Oslo", "label": {"a": 1}}, FormatError, "label: must be a list"),
         ({"text": "Oslo", "label": [{"start": 0, "end": 4, "label": "A", "text": "Rom"}]}, AlignmentError, "'Rom'"),
     ],

@@ -48,9 +48,10 @@ def test_xml_is_known_by_its_root(tmp_path: Path) -> None:
         (tmp_path / f"{name}.xml").write_text(f"<{root}/>")
         assert format_of(tmp_path / f"{name}.xml").name == name
     (tmp_path / "other.xml").write_text("<other/>")
-    for path in ("other.xml", "none.xml"):
-        with pytest.raises(UsageError, match=r"the ending '.xml' means several formats. Name one of bioc .*, semeval"):
-            format_of(tmp_path / path)
+    with pytest.raises(UsageError, match=r"the ending '.xml' means several formats. Name one of bioc .*, semeval"):
+        format_of(tmp_path / "none.xml")
+    with pytest.raises(UsageError, match="several formats, and nothing in the file tells which. Name one of"):
+        format_of(tmp_path / "other.xml")
 
 
 def test_json_is_known_by_its_first_record(tmp_path: Path) -> None:
@@ -63,9 +64,10 @@ def test_json_is_known_by_its_first_record(tmp_path: Path) -> None:
     ):
         path.write_text(content, encoding="utf-8")
         assert format_of(path).name == name
-    for content in ("[]", "", "3"):
+    lines = '{"text": "Ada", "label": []}\n{"text": "Oslo", "label": []}\n'
+    for content in ("[]", "", "3", lines, '[{"text": "Ada", "label": []}]'):
         path.write_text(content)
-        with pytest.raises(UsageError, match=r"'.json' means several formats. Name one of chmm-alt"):
+        with pytest.raises(UsageError, match=r"nothing in the file tells which. Name one of jsonl .*doccano"):
             format_of(path)
     packed = path.with_suffix(".json.gz")
     packed.write_bytes(b"no gzip")

@@ -92,8 +92,10 @@ def format_of(path: str | Path, name: str | None = None) -> Format:
     meant = [format for format in FORMATS.values() if ending in format.suffixes]
     if len(meant) == 1:
         return meant[0]
-    known = ", ".join(map(_shown, meant or FORMATS.values()))
     what = f"the ending {ending!r} means {'several formats' if meant else 'no format'}"
+    if meant and Path(path).is_file():
+        what, meant = f"{what}, and nothing in the file tells which", []
+    known = ", ".join(map(_shown, meant or FORMATS.values()))
     if Path(path).is_dir():
         what = "nothing in this folder means a format"
     raise UsageError(f"{path}: {what}. Name one of {known}")

@@ -12,6 +12,7 @@ file and key. All files of a folder share one `meta.json`, which has the number 
 """
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,8 @@ from tagweave.formats.tool_files import head
 from tagweave.storage import write_json
 
 _META = "meta.json"
+_NUMBERED = re.compile(r'\{\s*("\d+"\s*:|\}\s*$)')
+"""Beginning of an object whose keys are numbers, or all of an empty one."""
 
 
 def chmm_alt_documents(path: AnyPath, options: NoOptions, problems: Problems) -> Iterator[Document]:
@@ -156,6 +159,6 @@ CHMM_ALT = Format(
     name="chmm-alt",
     suffixes=(".json",),
     documents=chmm_alt_documents,
-    recognises=lambda path: head(path).startswith("{"),
+    recognises=lambda path: _NUMBERED.match(head(path)) is not None,
     write=write_chmm_alt,
 )

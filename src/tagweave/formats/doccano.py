@@ -5,8 +5,8 @@
     {"id": 1, "text": "Ada moved to Oslo", "label": [[0, 3, "PER"], [13, 17, "LOC"]]}
     {"id": 2, "text": "Ada", "entities": [{"id": 7, "label": "PER", "start_offset": 0, "end_offset": 3}]}
 
-Labels are entities; relations are left out and reported. `group` is read and written too: doccano keeps what it does
-not know beside a text.
+Labels are entities; relations are left out and reported. Old versions call the text `data`. `group` is read and written
+too: doccano keeps what it does not know beside a text.
 """
 
 from collections.abc import Iterator, Mapping
@@ -35,6 +35,8 @@ def doccano_documents(path: AnyPath, options: ReadRecords, problems: Problems) -
     def translated(fields: dict[str, Any]) -> Mapping[str, Any]:
         present = [key for key in _LABELS if fields.get(key) is not None]
         record = {key: fields[key] for key in ("id", "text", "group", *present) if key in fields}
+        if "text" not in fields and isinstance(fields.get("data"), str):
+            record["text"] = fields["data"]
         if any(isinstance(item, str) for key in present if isinstance(fields[key], list) for item in fields[key]):
             raise FormatError(f"{present[0]}: labels of whole texts are no spans. Is it a project on classification?")
         relations = fields.get("relations")
