@@ -81,7 +81,7 @@ class Laid:
         text = _marked(words)
         if folded:
             text = text.casefold()
-        signs = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
+        signs = _signs(text)
         kinds = _kinds()[signs]
         divides = kinds == _BLANK
         marks = np.flatnonzero(signs == ord(_MARK))
@@ -104,7 +104,7 @@ class Laid:
         starts = places[first] - (blanks & spoken)[first]
         ends = np.where(after > 0, places[after - 1] + 1 + (blanks & follows)[after], 0)
         inner = spoken[first] & ~blanks[first] & (after > first)
-        return cls(shown.tobytes().decode("utf-32-le", "surrogatepass"), starts, ends, inner)
+        return cls(shown.tobytes().decode("utf-32-le"), starts, ends, inner)
 
 
 def _marked(words: Sequence[str]) -> str:
@@ -113,6 +113,15 @@ def _marked(words: Sequence[str]) -> str:
     if text.count(_MARK) != len(words):
         text = _MARK.join([*(word.replace(_MARK, "\ufffd") for word in words), ""])
     return text
+
+
+def _signs(text: str) -> NDArray[np.uint32]:
+    """The numbers of the signs of a text; halves of signs, which no automaton takes, are replaced."""
+    try:
+        encoded = text.encode("utf-32-le")
+    except UnicodeEncodeError:
+        encoded = re.sub("[\ud800-\udfff]", "\ufffd", text).encode("utf-32-le")
+    return np.frombuffer(encoded, np.uint32)
 
 
 def _together(text: str, marks: NDArray[np.int64], joined: NDArray[np.bool_]) -> NDArray[np.bool_]:
