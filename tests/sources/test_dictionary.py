@@ -14,7 +14,8 @@ from tagweave.annotations import Span
 from tagweave.corpus import Document
 from tagweave.errors import DataError, FormatError, TagweaveError, UsageError
 from tagweave.formats.words import tokenize
-from tagweave.sources import Dictionary
+from tagweave.sources import Dictionary, create_source
+from tagweave.sources.outside import ENGLISH_STOP_WORDS
 from tagweave.sources.phrase_files import Phrase, read_phrases
 
 WORDS = st.sampled_from(["a", "b", "A", "-", "ab", "'s", "İ", "🚀", "ß"])
@@ -125,6 +126,39 @@ def test_case() -> None:
     assert found(words_of("Acme", case="ignore"), document) == [["Acme", "ACME", "acme", "aCme"]]
 
 
+def test_more_capitals_than_listed() -> None:
+    words = ["chronic pain", "Chronic pain", "Chronic Pain", "CHRONIC PAIN", "chronic Pain", "cHRONIC PAIN"]
+    documents = [Document(word, word.split()) for word in words]
+    votes = found(words_of("chronic pain", case="capitals"), *documents)
+    assert [bool(found) for found in votes] == [True, True, True, True, False, False]
+    assert found(words_of("iPad", case="capitals"), Document("d", ["iPad", "IPad", "IPAD", "Ipad", "ipad"])) == [
+        ["iPad", "IPad", "IPAD"]
+    ]
+
+
+def test_lists_of_words_by_type() -> None:
+    document = Document("d", ["Ada", "in", "Oslo"])
+    words = {"PER": ("Ada", "Oslo"), "CITY": ("Oslo",)}
+    assert found(Dictionary("d", words=words), document) == [["Ada PER", "Oslo PER", "Oslo CITY"]]
+    assert found(Dictionary("d", words=words, rename={"CITY": "LOC"}, type="LOC"), document) == [["Oslo LOC"]]
+    settings = {"name": "d", "words": {"PER": ["Ada"]}, "case": "ignore"}
+    assert create_source("dictionary", settings).types == ("PER",)
+
+
+def test_phrases_that_are_no_entities() -> None:
+    source = Dictionary("d", words=("as well as",), type="O", exclude=tuple(ENGLISH_STOP_WORDS))
+    assert source.types == ()
+    [document] = Runner([source]).run([Document("d", ["Oslo", "as", "well", "as", "Rome"])])
+    assert document.sources["d"] == (Span(1, 4, "O"),)
+
+
+def test_words_of_grammar_can_be_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "companies.txt"
+    path.write_text("The\nIt\nThe Who\n?\n", encoding="utf-8")
+    source = Dictionary("d", path, type="X", exclude=tuple(ENGLISH_STOP_WORDS))  # type: ignore[arg-type]
+    assert found(source, Document("d", ["The", "Who", ",", "It", "The", "?"])) == [["The Who", "?"]]
+
+
 def test_what_is_excluded_makes_room_for_shorter_phrases() -> None:
     document = Document("d", ["the", "Vestara", "Grand", "Canal", "Museum", "opened"])
     source = words_of("Vestara Grand Canal Museum", "Vestara Grand", not_over=("blocked",))
@@ -179,6 +213,7 @@ def test_base_forms() -> None:
     [
         ({}, "needs phrases .files. or words"),
         ({"words": ("a",)}, "words without a type"),
+        ({"words": "a", "type": "X"}, "must be a list of phrases"),
         ({"words": ("a",), "type": "X", "case": "any"}, "no case is called 'any'"),
         ({"words": ("a",), "type": "X", "lemma": True}, "name the pipeline"),
     ],
