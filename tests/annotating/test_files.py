@@ -185,7 +185,11 @@ def test_a_tolerated_failure_is_counted_and_said(folder: Path) -> None:
 
 def begun(folder: Path, *options: str) -> "subprocess.Popen[str]":
     """A run in a process of its own, that has come to a stop in the middle."""
-    code = "import sys; from tagweave.cli import main; sys.exit(main())"
+    # A shell's background job, in which these tests may run, ignores interrupts.
+    code = (
+        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "from tagweave.cli import main; sys.exit(main())"
+    )
     command = ["annotate", "in.jsonl", "--sources", "rules.py", "--out", "out.jsonl.gz", *options]
     (folder / "stop").touch()
     process = subprocess.Popen(

@@ -94,7 +94,7 @@ class _File(Output):
     def __init__(self, handle: BinaryIO, journal: Journal, shown: str, path: Path) -> None:
         super().__init__(handle, journal, shown)
         self._path = path
-        self._noted = time.monotonic()
+        self._noted = float("-inf")
 
     def write(self, lines: bytes, documents: int, statistics: Mapping[str, Statistics]) -> None:
         super().write(lines, documents, statistics)
