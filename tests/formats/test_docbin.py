@@ -96,6 +96,10 @@ def test_spacy_reads_what_is_written(path: Path) -> None:
         "names": [("Ada", "PER"), ("Ada  met\r\nZo\u00eb", "ORG"), ("\U0001f680.", "O")],
         "no": [],
     }
+    other = docs[0].copy()
+    for group in (docs[0].spans["names"], docs[0].spans["names"].copy(doc=other)):
+        assert [(span.start_char, span.end_char) for span in group] == [(0, 3), (0, 13), (14, 16)]
+    assert [(span.start_char, span.end_char) for span in docs[1].spans["old"]] == [(5, 6)]
     assert docs[0].spans["names"].attrs == {"scores": [0.25, None, None]}
     assert docs[0].user_data["tagweave"]["id"] == "d"
     assert docs[0].user_data["tagweave"]["probabilities"].shape == (5, 7)
@@ -244,6 +248,17 @@ LINKS = {"tagweave": {"links": 3}}
 def test_a_broken_docbin_is_an_error(path: Path, changes: dict[str, Any], message: str) -> None:
     path.write_bytes(packed(**changes))
     with pytest.raises(FormatError, match=f"out.spacy.*{message}"):
+        read(path)
+
+
+def test_a_file_that_holds_far_too_much_is_an_error(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tagweave.formats.docbin_bytes.LEAST_LIMIT", 1000)
+    path.write_bytes(zlib.compress(bytes(1_000_000)))
+    with pytest.raises(FormatError, match="not a whole DocBin of spaCy: it is packed to less than 1 in 100"):
+        read(path)
+    whole = zlib.compress(bytes(10))
+    path.write_bytes(whole[:-3])
+    with pytest.raises(FormatError, match="the end is missing"):
         read(path)
 
 

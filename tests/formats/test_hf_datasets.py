@@ -322,9 +322,16 @@ def test_folders_of_others_are_not_replaced(tmp_path: Path) -> None:
     (tmp_path / "other" / "a.txt").touch()
     with pytest.raises(StorageError, match="was not written by tagweave"):
         write(made(), tmp_path / "other", format="datasets")
-    for name in ("datasets", "parquet"):
-        with pytest.raises(UsageError, match="standard input|folders"):
-            read("-", format=name) if name == "parquet" else write(made(), "-", format=name)
+    with pytest.raises(UsageError, match="datasets are written as folders"):
+        write(made(), "-", format="datasets")
+
+
+@pytest.mark.parametrize("name", ["-", "a.parquet.gz"])
+def test_parquet_is_a_plain_file(name: str, tmp_path: Path) -> None:
+    path = name if name == "-" else tmp_path / name
+    for use in (lambda: read(path, format="parquet"), lambda: write(made(), path, format="parquet")):
+        with pytest.raises(UsageError, match="a Parquet file is read from its end"):
+            use()
 
 
 def test_many_rows_are_written_and_read_in_parts(path: Path) -> None:

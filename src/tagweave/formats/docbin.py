@@ -24,15 +24,7 @@ from tagweave.annotations import Span
 from tagweave.corpus import Corpus, Document
 from tagweave.errors import AlignmentError, FormatError
 from tagweave.formats.base import AnyPath, Format, NoOptions, placed
-from tagweave.formats.docbin_bytes import (
-    PackedDoc,
-    PackedDocs,
-    PackedGroup,
-    PackedSpan,
-    array,
-    needs_spacy,
-    packed_docs,
-)
+from tagweave.formats.docbin_bytes import PackedDoc, PackedDocs, PackedGroup, PackedSpan, array, pack, packed_docs
 from tagweave.formats.losses import without_nested
 from tagweave.formats.problems import Problems
 from tagweave.formats.records import ReadRecords
@@ -195,52 +187,63 @@ def write_docbin(corpus: Corpus, path: AnyPath, options: NoOptions) -> None:
         AlignmentError: a token is empty, or tokens overlap in their text, which spaCy cannot hold.
         MissingExtraError: spaCy is not installed.
     """
-    try:
-        from spacy.tokens import DocBin
-        from spacy.vocab import Vocab
-    except ImportError:
-        raise needs_spacy() from None
     problems = Problems(shown_name(path))
     held = without_nested(corpus, problems)
-    packed, vocab = DocBin(attrs=["ENT_IOB", "ENT_TYPE"], store_user_data=True), Vocab()
-    for index, document in enumerate(held):
-        try:
-            packed.add(_doc(document, vocab, _user_data(held, index, document)))
-        except AlignmentError as error:
-            raise placed(error, f"{shown_name(path)}, document {document.id!r}") from None
+    content = pack(_packed(held, index, path) for index in range(len(held)))
     with written(path) as handle:
-        handle.write(packed.to_bytes())
+        handle.write(content)
     problems.warn()
 
 
-def _doc(document: Document, vocab: Any, ours: dict[str, Any]) -> Any:  # noqa: ANN401
-    """The document as spaCy has it."""
-    from spacy.tokens import Doc, SpanGroup
-    from spacy.tokens import Span as DocSpan
-
-    if not all(document.tokens):
-        raise AlignmentError("spaCy knows no empty tokens: leave them out")
-    parts = None if document.text is None else _parts(document)
+def _packed(corpus: Corpus, index: int, path: AnyPath) -> PackedDoc:
+    """A document as a DocBin has it."""
+    document = corpus[index]
+    try:
+        if not all(document.tokens):
+            raise AlignmentError("spaCy knows no empty tokens: leave them out")
+        parts = None if document.text is None else _parts(document)
+    except AlignmentError as error:
+        raise placed(error, f"{shown_name(path)}, document {document.id!r}") from None
     if parts is None:
-        doc, numbers = Doc(vocab, words=[*document.tokens]), [*range(len(document.tokens))]
+        words, blanks, numbers = [*document.tokens], None, [*range(len(document.tokens))]
     else:
         words = [(document.text or "")[part.start : part.end] for part in parts]
-        doc = Doc(vocab, words=words, spaces=[part.blank for part in parts])
+        blanks = [part.blank for part in parts]
         numbers = [number for number, part in enumerate(parts) if part.token is not None]
-    between = {*range(len(doc))}.difference(numbers)
+    entities = None if document.entities is None else [_spanned(span, numbers) for span in document.entities]
+    return PackedDoc(
+        words=words,
+        blanks=blanks,
+        tags=[] if entities is None else _tags(entities, len(words)),
+        groups={
+            name: PackedGroup([_spanned(vote, numbers) for vote in votes], _scores(votes))
+            for name, votes in document.sources.items()
+            if votes is not None
+        },
+        user_data={
+            OURS: {
+                **_user_data(corpus, index, document),
+                "between": sorted({*range(len(words))}.difference(numbers)),
+            }
+        },
+    )
 
-    def span(found: Span) -> Any:  # noqa: ANN401
-        return DocSpan(doc, numbers[found.start], numbers[found.end - 1] + 1, label=found.type)
 
-    if document.entities is not None:
-        doc.set_ents([*map(span, document.entities)], default="outside")
-    for name, votes in document.sources.items():
-        if votes is not None:
-            scores = [vote.score for vote in votes]
-            attributes = {} if all(score is None for score in scores) else {"scores": scores}
-            doc.spans[name] = SpanGroup(doc, name=name, attrs=attributes, spans=[*map(span, votes)])
-    doc.user_data[OURS] = {**ours, "between": sorted(between)}
-    return doc
+def _spanned(span: Span, numbers: Sequence[int]) -> PackedSpan:
+    """The span over all tokens of spaCy; `numbers` are those of ours."""
+    return PackedSpan(numbers[span.start], numbers[span.end - 1] + 1, span.type)
+
+
+def _tags(entities: Iterable[PackedSpan], length: int) -> list[tuple[str, str]]:
+    tags = [("", "")] * length
+    for start, end, label in entities:
+        tags[start:end] = [("B", label), *[("I", label)] * (end - start - 1)]
+    return tags
+
+
+def _scores(votes: Sequence[Span]) -> list[float | None] | None:
+    scores = [vote.score for vote in votes]
+    return None if all(score is None for score in scores) else scores
 
 
 def _parts(document: Document) -> list[Piece]:

@@ -1,14 +1,15 @@
-"""What is in a DocBin of spaCy, taken out of its bytes by hand.
+"""What is in a DocBin of spaCy, taken out of its bytes and made into bytes by hand.
 
 A DocBin is msgpack packed by zlib. It is read here without its decoders for other objects, so that nothing but numbers,
-strings, lists and mappings comes out of a file, and without spaCy's own reader, which trusts what it reads. Only the
-hashes of strings are spaCy's.
+strings, lists and mappings comes out of a file, and without spaCy's own reader, which trusts what it reads. Written by
+spaCy, each span group would take milliseconds. Only the hashes of strings are spaCy's.
 """
 
 import struct
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +18,13 @@ from numpy.typing import NDArray
 from tagweave.errors import FormatError, MissingExtraError
 
 _SPAN = struct.Struct(">QQQllll")
+_INSIDE, _OUTSIDE, _BEGIN = 1, 2, 3
+"""Numbers of spaCy for how a token is part of an entity."""
+
+MOST_PACKED = 100
+"""How many times its size a file may hold, once it holds more than `LEAST_LIMIT` bytes."""
+LEAST_LIMIT = 1 << 30
+
 _NOTHING = (b"", b"\x90", b"\x80")
 """What stands for no span groups: no bytes, an empty list, an empty mapping."""
 
@@ -43,7 +51,7 @@ class PackedDoc:
     Attributes:
         words: its tokens, those of blanks too.
         blanks: whether a blank follows each token; None where nobody knows.
-        tags: `B`, `I` or `O` and a type for each token; empty where nobody looked for entities.
+        tags: `B` or `I` and a type for each token, or two empty strings; empty where nobody looked for entities.
         groups: span groups by name.
         user_data: what else is kept with it.
     """
@@ -55,6 +63,92 @@ class PackedDoc:
     user_data: Mapping[Any, Any]
 
 
+def pack(docs: Iterable[PackedDoc]) -> bytes:
+    """The bytes of a DocBin.
+
+    Raises:
+        MissingExtraError: spaCy is not installed.
+    """
+    return _Packing().bytes_of(docs)
+
+
+class _Packing:
+    """Makes the parts of a DocBin."""
+
+    def __init__(self) -> None:
+        try:
+            from spacy.attrs import ENT_IOB, ENT_TYPE, ORTH
+            from spacy.strings import StringStore
+            from srsly import msgpack
+        except ImportError:
+            raise needs_spacy() from None
+        self._attributes = [ORTH, ENT_IOB, ENT_TYPE]
+        self._strings = StringStore()
+        self._names: set[str] = set()
+        self._packer = msgpack.Packer(use_bin_type=True)
+
+    def bytes_of(self, docs: Iterable[PackedDoc]) -> bytes:
+        """The bytes of all documents."""
+        content: dict[str, Any] = {"version": "0.1", "attrs": self._attributes}
+        tables, spaces = [np.zeros((0, 3), np.uint64)], [np.zeros(0, np.bool_)]
+        lengths, flags, groups, user_data = [], [], [], []
+        for doc in docs:
+            tables.append(self._table(doc))
+            spaces.append(np.array(_blanks(doc), np.bool_))
+            lengths.append(len(doc.words))
+            flags.append({"has_unknown_spaces": doc.blanks is None})
+            groups.append(self._groups(doc))
+            user_data.append(self._packer.pack(dict(doc.user_data)))
+        content |= {
+            "tokens": np.concatenate(tables).astype("<u8").tobytes(),
+            "spaces": np.concatenate(spaces).tobytes(),
+            "lengths": np.array(lengths, "<i4").tobytes(),
+            "strings": sorted(self._names),
+            "cats": [{} for _ in lengths],
+            "flags": flags,
+            "span_groups": groups,
+            "user_data": user_data,
+        }
+        return zlib.compress(self._packer.pack(content))
+
+    def _number(self, string: str) -> int:
+        self._names.add(string)
+        number: int = self._strings.add(string) if string else 0
+        return number
+
+    def _table(self, doc: PackedDoc) -> NDArray[np.uint64]:
+        """Word, part of an entity and its type, for each token."""
+        table = np.zeros((len(doc.words), 3), np.uint64)
+        table[:, 0] = [self._number(word) for word in doc.words]
+        if doc.tags:
+            table[:, 1] = [_NUMBERS[prefix] for prefix, _ in doc.tags]
+            table[:, 2] = [self._number(name) for _, name in doc.tags]
+        return table
+
+    def _groups(self, doc: PackedDoc) -> bytes:
+        starts = [0, *accumulate(len(word) + blank for word, blank in zip(doc.words, _blanks(doc), strict=True))]
+        packed = {}
+        for name, group in doc.groups.items():
+            spans = [
+                _SPAN.pack(
+                    0, 0, self._number(label), start, end, starts[start], starts[end - 1] + len(doc.words[end - 1])
+                )
+                for start, end, label in group.spans
+            ]
+            attributes = {} if group.scores is None else {"scores": group.scores}
+            packed[self._packer.pack({"name": name, "attrs": attributes, "spans": spans})] = [name]
+        found: bytes = self._packer.pack(packed or [])
+        return found
+
+
+_NUMBERS = {"": _OUTSIDE, "B": _BEGIN, "I": _INSIDE}
+
+
+def _blanks(doc: PackedDoc) -> list[bool]:
+    """Whether a blank follows each token; where nobody knows, spaCy takes one for granted."""
+    return [True] * len(doc.words) if doc.blanks is None else doc.blanks
+
+
 def packed_docs(raw: bytes) -> "PackedDocs":
     """The documents of a DocBin.
 
@@ -63,7 +157,7 @@ def packed_docs(raw: bytes) -> "PackedDocs":
         MissingExtraError: spaCy is not installed.
     """
     try:
-        content = _unpacked(zlib.decompress(raw), use_list=True)
+        content = _unpacked(_inflated(raw), use_list=True)
         if not isinstance(content, dict):
             raise TypeError("no mapping")
         return PackedDocs.of(content)
@@ -71,6 +165,22 @@ def packed_docs(raw: bytes) -> "PackedDocs":
         raise FormatError(f"not a DocBin of spaCy: {error}") from None
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise FormatError(f"not a whole DocBin of spaCy: {error}") from None
+
+
+def _inflated(raw: bytes) -> bytes:
+    """Bytes that zlib packed, if they are not far more than any real file has.
+
+    Raises:
+        ValueError: they are.
+        zlib.error: zlib did not pack them, or not all are there.
+    """
+    inflating = zlib.decompressobj()
+    content = inflating.decompress(raw, max(LEAST_LIMIT, MOST_PACKED * len(raw)))
+    if inflating.unconsumed_tail:
+        raise ValueError(f"it is packed to less than 1 in {MOST_PACKED}, which no file of documents is")
+    if not inflating.eof:
+        raise zlib.error("the end is missing")
+    return content
 
 
 def _unpacked(raw: Any, use_list: bool) -> Any:  # noqa: ANN401
@@ -186,7 +296,7 @@ class PackedDocs:
         tags = []
         for tag, number in zip(self.tags[rows].tolist(), self.types[rows].tolist(), strict=True):
             name = self._string(number)
-            tags.append(("B" if tag == 3 else "I", name) if tag in (1, 3) and name else ("", ""))
+            tags.append(("B" if tag == _BEGIN else "I", name) if tag in (_INSIDE, _BEGIN) and name else ("", ""))
         return tags
 
     def _groups(self, raw: bytes) -> Iterator[tuple[str, PackedGroup]]:

@@ -43,8 +43,7 @@ def parquet_documents(path: AnyPath, options: ReadTable, problems: Problems) -> 
     """
     from pyarrow.parquet import ParquetFile
 
-    if str(path) == STANDARD:
-        raise UsageError("a Parquet file is read from its end: name a file, not standard input")
+    _check_name(path)
     with _reading(path):
         file = ParquetFile(path)
     with file:
@@ -56,6 +55,18 @@ def parquet_documents(path: AnyPath, options: ReadTable, problems: Problems) -> 
             lambda: _batches(path, partial(file.iter_batches, batch_size=ROWS)),
         )
         yield from table_documents(path, table, options, problems)
+
+
+def _check_name(path: AnyPath) -> None:
+    """Refuse what cannot be read from its end.
+
+    Raises:
+        UsageError: the path is standard input or output, or ends in `.gz`.
+    """
+    if str(path) == STANDARD or str(path).endswith(".gz"):
+        raise UsageError(
+            f"{shown_name(path)}: a Parquet file is read from its end, and packed inside: name a plain file"
+        )
 
 
 def dataset_documents(path: AnyPath, options: ReadDataset, problems: Problems) -> Iterator[Document]:
@@ -167,9 +178,14 @@ def _batches(path: AnyPath, make: Callable[[], Iterable[Any]]) -> Iterator[Any]:
 
 
 def write_parquet(corpus: Corpus, path: AnyPath, options: NoOptions) -> None:
-    """Write a Parquet file, which `datasets` reads with `Dataset.from_parquet` and the names of its labels."""
+    """Write a Parquet file, which `datasets` reads with `Dataset.from_parquet` and the names of its labels.
+
+    Raises:
+        UsageError: the file cannot be written, or ends in `.gz`.
+    """
     from pyarrow.parquet import ParquetWriter
 
+    _check_name(path)
     problems = Problems(shown_name(path))
     table = TableWriter(held_by_tables(corpus, problems))
     with written(path) as handle, ParquetWriter(handle, table.schema) as writer:

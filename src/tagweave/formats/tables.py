@@ -33,7 +33,7 @@ from tagweave.formats.records import ReadRecords
 from tagweave.formats.rows import Row, row_documents, tag_scheme
 from tagweave.formats.tag_parser import TagParser
 from tagweave.formats.tags import spans_from_parsed
-from tagweave.labels import LabelSet
+from tagweave.labels import OUTSIDE, LabelSet
 from tagweave.soft_labels import SoftLabels
 
 WEAK = "weak_"
@@ -177,11 +177,14 @@ class _Columns:
         """The spans of a source, or its probabilities."""
         if column in self.soft:
             return None if values is None else self._soft(column, values)
+        length = len(tokens) if isinstance(tokens, list) else 0
+        names = self.names[column]
+        if names and names[0] == OUTSIDE and isinstance(values, list) and values == [0] * length:
+            return []  # what most sources say of most documents
         tags = self._strings(column, values)
         if tags is None:
             return None
-        if not isinstance(tokens, list) or len(tokens) != len(tags):
-            length = len(tokens) if isinstance(tokens, list) else 0
+        if len(tags) != length:
             raise AlignmentError(f"{column}: {length} tokens, but {len(tags)} tags")
         parser = self.parsers.setdefault(column, TagParser(self.options.scheme))
         parsed = [parser.parse(tag, column) for tag in tags]
