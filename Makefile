@@ -30,7 +30,7 @@ $(RUN_STAMP): pyproject.toml constraints.txt
 	@touch $@
 
 $(DEV_STAMP): $(RUN_STAMP)
-	$(INSTALL) --editable '.[bert,spacy,datasets,dev,docs]'
+	$(INSTALL) --editable '.[bert,spacy,dev,docs]'
 	@touch $@
 
 demo: $(RUN_STAMP)
