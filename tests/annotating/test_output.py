@@ -31,7 +31,7 @@ def test_a_file_takes_its_name_in_the_end(tmp_path: Path) -> None:
     with opened_output(target, ABOUT, False) as output:
         output.write(b"a\n", 1, {})
         assert target.read_bytes() == b"old\n"
-        assert names(tmp_path) == ["out.jsonl", "out.jsonl.partial"]
+        assert names(tmp_path) == ["out.jsonl", "out.jsonl.journal.json", "out.jsonl.partial"]
         output.write(b"b\n", 1, {})
     assert target.read_bytes() == b"a\nb\n"
     assert names(tmp_path) == ["out.jsonl"]
