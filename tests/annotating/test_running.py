@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tagweave.annotating.running import Runner, check_order, described
@@ -393,3 +394,29 @@ def test_an_analysis_cannot_be_changed(what: str) -> None:
 
     with pytest.raises(SourceError, match="source 'writes', document 'd0': it changes document.parse"):
         Runner([source(writes, pipeline="blank:en")]).run(documents("Oslo"))
+
+
+@pytest.mark.parametrize(("name", "type"), [("", "X"), ("a\ud800", "X"), ("a", ""), ("a", "X\udfff")])
+def test_names_that_cannot_be_read_again(name: str, type: str) -> None:
+    with pytest.raises(UsageError, match="cannot be"):
+        Runner([Batches(name, types=(type,))]).load()
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    @labeling_function("LOC")
+    def places(document: Document) -> Votes:
+        return [(np.int64(0), np.int32(1), "LOC", np.float32(0.5))]  # type: ignore[list-item]
+
+    (document,) = Runner([places]).run([Document("d", ["Oslo"])])
+    (span,) = document.sources["places"] or ()
+    assert span == Span(0, 1, "LOC", 0.5)
+    assert [type(value) for value in span] == [int, int, str, float]
+
+
+def test_an_end_of_generators_is_a_failure() -> None:
+    @labeling_function("LOC")
+    def ended(document: Document) -> Votes:
+        raise GeneratorExit
+
+    with pytest.raises(SourceError, match="source 'ended', document 'd': GeneratorExit"):
+        Runner([ended]).run([Document("d", ["Oslo"])])

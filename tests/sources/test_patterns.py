@@ -143,3 +143,9 @@ def test_strict_votes_are_the_matches_that_are_whole_tokens(text: str, pattern: 
     starts, ends = ({place[side] for place in document.characters or ()} for side in (0, 1))
     expected = [m[0] for m in regex.finditer(pattern, text) if m.start() in starts and m.end() in ends]
     assert texts(Regex("r", pattern, "X"), document) == expected
+
+
+@pytest.mark.parametrize("timeout", [0.0, -5.0, float("nan"), float("inf"), 1e29])
+def test_times_that_are_none(timeout: float) -> None:
+    with pytest.raises(UsageError, match="timeout must be above 0"):
+        Regex("r", "a", "X", timeout=timeout)

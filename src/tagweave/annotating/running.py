@@ -22,7 +22,7 @@ TIME_LIMIT = 60.0
 _BUILDS_ON = ("of", "over", "not_over", "links")
 """Settings of a source that name earlier ones."""
 
-_FAILURES = (Exception, SystemExit, TimeUp)
+_FAILURES = (Exception, SystemExit, GeneratorExit, TimeUp)
 """What a source may do to one document without harm to the run."""
 
 Found = Sequence[Span] | None
@@ -83,6 +83,7 @@ class Runner:
         for source in self._sources:
             try:
                 source.load()
+                _check_written(source)
             except TagweaveError as error:
                 message = str(error)
                 named = message.startswith("source ")
@@ -332,6 +333,17 @@ def _joined(tokens: Sequence[str]) -> tuple[str, list[tuple[int, int]]]:
         places.append((start, end))
         start = end + 1
     return " ".join(tokens), places
+
+
+def _check_written(source: Source) -> None:
+    """Refuse names that could not be read again from what is written.
+
+    Raises:
+        UsageError: the source or a type has no name, or half a character in it.
+    """
+    for what, name in (("the name of a source", source.name), *(("an entity type", name) for name in source.types)):
+        if not name or any("\ud800" <= letter <= "\udfff" for letter in name):
+            raise UsageError(f"source {source.name!r}: {name!r} cannot be {what}. Give one of whole characters")
 
 
 def _failure(source: Source, document: Document | None, error: BaseException) -> SourceError:

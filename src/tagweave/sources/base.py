@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from itertools import groupby
+from numbers import Integral, Real
 from typing import ClassVar
 
 from tagweave.annotations import Span
@@ -138,13 +139,13 @@ def _span(source: Source, document: Document, vote: object, allowed: Sequence[st
     if len(rest) == 0:
         rest = ["same" if source.linking else _only_type(source, place)]
     name, score = rest[0], rest[1] if len(rest) == 2 else None
-    if not isinstance(start, int) or not isinstance(end, int):
+    if not isinstance(start, Integral) or not isinstance(end, Integral):
         raise SourceError(f"{place}: start and end must be whole numbers of tokens")
     if not 0 <= start < end <= len(document.tokens):
         raise SourceError(f"{place} does not lie within the {len(document.tokens)} tokens")
     if name not in allowed:
         raise SourceError(f"{place}: {unknown_name('declared type', str(name), allowed)}")
-    if score is not None and not (isinstance(score, int | float) and 0 <= score <= 1):
+    if score is not None and not (isinstance(score, Real) and 0 <= score <= 1):
         raise SourceError(f"{place}: the score must be a probability")
     return Span(int(start), int(end), str(name), None if score is None else float(score))
 

@@ -13,6 +13,9 @@ from tagweave.sources.base import Source, Votes, tokens_at
 Flag = Literal["ignorecase", "multiline", "dotall", "verbose", "fullcase", "bestmatch", "enhancematch"]
 """Flags of the `regex` package, by their long names in small letters."""
 
+_LONGEST = 86400
+"""Seconds that patterns may be given; the clock of the package does not take any number."""
+
 
 @dataclass
 class Regex(Source):
@@ -52,6 +55,10 @@ class Regex(Source):
     _compiled: tuple[Any, ...] | None = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        if not 0 < self.timeout <= _LONGEST:
+            raise UsageError(
+                f"source {self.name!r}: timeout must be above 0 and at most {_LONGEST}, not {self.timeout:g}"
+            )
         self.load()
 
     @property
