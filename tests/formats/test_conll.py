@@ -128,7 +128,7 @@ def test_round_trip(tmp_path_factory: pytest.TempPathFactory, sentences: list[li
 
 
 def test_groups_are_written_as_documents(path: Path) -> None:
-    documents = [Document(str(n), ["a"], group=group) for n, group in enumerate(["x", "x", "y"])]
+    documents = [Document(str(n), ["a"], entities=[], group=group) for n, group in enumerate(["x", "x", "y"])]
     write(Corpus.from_documents(documents), path)
     assert path.read_bytes() == b"-DOCSTART-\tO\n\na\tO\n\na\tO\n\n-DOCSTART-\tO\n\na\tO\n\n"
     assert read(path).group_numbers.tolist() == [0, 0, 1]
@@ -158,3 +158,11 @@ def test_what_is_lost_is_reported(path: Path) -> None:
     assert isinstance(warning.message, FormatWarning)
     assert warning.message.counts == {"sources": 2, "links": 1, "overlap": 1, "scores": 1, "unlabelled": 1}
     assert path.read_text() == "a\tB-Y\nb\tI-Y\n\nc\tO\n\n"
+
+
+def test_texts_and_unknown_entities_are_not_lost_without_a_word(path: Path) -> None:
+    with pytest.warns(FormatWarning) as caught:
+        write(Corpus.from_documents([Document("d", ["a"], "a", [(0, 1)])]), path)
+    (warning,) = caught
+    assert isinstance(warning.message, FormatWarning)
+    assert warning.message.counts == {"texts": 1, "unlabelled": 1}

@@ -27,7 +27,7 @@ WITHOUT_ENTITIES = {"text"}
 WITHOUT_TEXT = {"conll", "chmm-alt"}
 WITHOUT_LINES = {"text", "conllu", "pubtator"}
 """Formats that are lines themselves: line ends in texts are written as blanks."""
-LOSSY = {"text", "chmm-alt"}
+LOSSY = {"text", "conll", "chmm-alt"}
 """Formats that tell that they cannot hold one of the two."""
 WITHOUT_IDS = {"text", "conll"}
 WITH_SOURCES = ("jsonl", "docbin", "datasets", "parquet", "label-studio", "argilla")

@@ -150,6 +150,11 @@ def write_columns(corpus: Corpus, path: AnyPath, options: NoOptions) -> None:
             raise LabelError(f"{path}: columns cannot hold the entity type {name!r}. Rename it, or write JSON lines")
     problems = Problems(shown_name(path))
     plain = held_by_tags(corpus, problems, "columns")
+    if corpus.texts is not None:
+        problems.add("texts", "columns of texts left out, which columns cannot hold", None, "tokens stay")
+    if corpus.entities is None and len(corpus):
+        title = "documents whose entities nobody told, written as documents without any"
+        problems.add("unlabelled", title, corpus.id_list[0], "all O", len(corpus))
     with written(path) as handle:
         before: str | None = None
         for index, document in enumerate(plain):
