@@ -141,11 +141,11 @@ def _span(source: Source, document: Document, vote: object, allowed: Sequence[st
     name, score = rest[0], rest[1] if len(rest) == 2 else None
     if not isinstance(start, Integral) or not isinstance(end, Integral):
         raise SourceError(f"{place}: start and end must be whole numbers of tokens")
-    if not 0 <= start < end <= len(document.tokens):
+    if not 0 <= int(start) < int(end) <= len(document.tokens):
         raise SourceError(f"{place} does not lie within the {len(document.tokens)} tokens")
     if name not in allowed:
         raise SourceError(f"{place}: {unknown_name('declared type', str(name), allowed)}")
-    if score is not None and not (isinstance(score, Real) and 0 <= score <= 1):
+    if score is not None and not (isinstance(score, Real) and 0 <= float(score) <= 1):
         raise SourceError(f"{place}: the score must be a probability")
     return Span(int(start), int(end), str(name), None if score is None else float(score))
 

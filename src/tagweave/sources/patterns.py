@@ -56,9 +56,7 @@ class Regex(Source):
 
     def __post_init__(self) -> None:
         if not 0 < self.timeout <= _LONGEST:
-            raise UsageError(
-                f"source {self.name!r}: timeout must be above 0 and at most {_LONGEST}, not {self.timeout:g}"
-            )
+            raise UsageError(f"timeout must be above 0 and at most {_LONGEST}, not {self.timeout:g}")
         self.load()
 
     @property
