@@ -25,6 +25,7 @@ from tagweave.errors import (
 )
 from tagweave.soft_labels import SoftLabels
 from tagweave.tagger import Tagger, fitting
+from tagweave.tagger import targets as learning
 from tagweave.tagger.fitting import Fitting
 from tagweave.tagger.targets import soft_cross_entropy, targets
 
@@ -157,7 +158,7 @@ def test_a_loss_that_is_not_finite_names_the_documents(tiny: str, monkeypatch: p
         loss, weight = soft_cross_entropy(*arguments)
         return loss * float("nan"), weight
 
-    monkeypatch.setattr(fitting, "soft_cross_entropy", broken)
+    monkeypatch.setattr(learning, "soft_cross_entropy", broken)
     with pytest.raises(TrainingError, match="'d0', 'd1'"):
         make(tiny).fit(sentences(2))
 

@@ -117,7 +117,7 @@ class AlternateTraining:
         return {
             **own,
             "label_model": {"kind": self.label_model.name, **self.label_model.settings()},
-            "tagger": self.tagger.settings(),
+            "tagger": {"kind": self.tagger.name, **self.tagger.settings()},
         }
 
     def run(

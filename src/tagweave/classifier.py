@@ -1,6 +1,5 @@
 """What a token classifier says of words: read at the first sub-word piece of each, in windows where texts are long."""
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -48,17 +47,17 @@ def word_logits(
     return batch.words, logits.flatten(0, 1)[torch.from_numpy(batch.positions).to(where)].float()
 
 
-def word_probabilities(
+def all_word_logits(
     encoder: Encoder,
-    model: "torch.nn.Module",
+    model: Any,  # noqa: ANN401
     words: Any,  # noqa: ANN401
     offsets: NDArray[np.int64],
     *,
     window: int,
     overlap: int,
     number_format: Precision = "auto",
-) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]:
-    """Numbers of words and their label probabilities, batch by batch.
+) -> NDArray[np.float32]:
+    """The scores of the labels of all words, of shape [words, labels], computed batch by batch.
 
     Args:
         encoder: the tokenizer.
@@ -71,17 +70,28 @@ def word_probabilities(
 
     >>> encoder = Encoder.load("default")
     >>> model = encoder.classifier(["O", "B-LOC", "I-LOC"], seed=0).to(device())
-    >>> parts = word_probabilities(encoder, model, ["to", "Oslo"], np.array([0, 2]), window=64, overlap=8)
-    >>> [(numbers.tolist(), rows.shape) for numbers, rows in parts]
-    [([0, 1], (2, 3))]
+    >>> all_word_logits(encoder, model, ["to", "Oslo"], np.array([0, 2]), window=64, overlap=8).shape
+    (2, 3)
     """
     import torch
 
     pieces = encoder.pieces(words)
     windows = Windows.cut(pieces.counts, offsets, min(window, encoder.limit), overlap)
     plan = batches(windows.lengths(pieces.offsets) + encoder.added, _BATCH_PIECES)
+    found = np.zeros((len(words), model.config.num_labels), np.float32)
     model.eval()
     for chosen in track(plan, "tagging", len(plan)):
         with torch.no_grad():
             numbers, logits = word_logits(encoder, model, pieces, windows, chosen, number_format)
-            yield numbers, logits.softmax(dim=1).cpu().numpy()
+            found[numbers] = logits.cpu().numpy()
+    return found
+
+
+def softmax(logits: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Probabilities of labels from their scores, row by row.
+
+    >>> softmax(np.array([[0, 0]], np.float32)).tolist()
+    [[0.5, 0.5]]
+    """
+    powers = np.exp(logits - logits.max(axis=1, keepdims=True, initial=-np.inf))
+    return powers / powers.sum(axis=1, keepdims=True)  # type: ignore[no-any-return, unused-ignore]

@@ -255,7 +255,8 @@ class Encoder:
         Args:
             labels: names, in the order of the head's outputs.
             seed: for the weights of a new head; None keeps the head that the folder holds.
-            dropout: in place of the encoder's own.
+            dropout: in place of the encoder's own. Attention weights are never dropped out: drawing as many numbers
+                takes as long as everything else, and the fast kernels have none.
         """
         import torch
         from transformers import AutoModelForTokenClassification
@@ -264,9 +265,10 @@ class Encoder:
             "id2label": dict(enumerate(labels)),
             "label2id": {label: number for number, label in enumerate(labels)},
             "ignore_mismatched_sizes": seed is not None,
+            "attention_probs_dropout_prob": 0.0,
         }
         if dropout is not None:
-            changes |= {"hidden_dropout_prob": dropout, "attention_probs_dropout_prob": dropout}
+            changes["hidden_dropout_prob"] = dropout
         model = _load_model(AutoModelForTokenClassification, self.folder, **changes)
         if seed is not None:
             spread = getattr(model.config, "initializer_range", 0.02)

@@ -1,4 +1,4 @@
-"""`tagweave alternate`: label model and tagger in turn, the whole of CHMM-ALT in one command."""
+"""`tagweave alternate`: label model and tagger in turn, CHMM-ALT and every other pair in one command."""
 
 from pathlib import Path
 from typing import Annotated
@@ -15,6 +15,7 @@ def alternate(
     ],
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder of the run; `predict` takes it.")] = None,
     label_model: Annotated[str | None, typer.Option(metavar="NAME", help="Label model. [default: chmm]")] = None,
+    tagger: Annotated[str | None, typer.Option(metavar="NAME", help="Tagger. [default: bert]")] = None,
     encoder: Annotated[
         str | None, typer.Option(metavar="NAME", help="Encoder of tagger and label model. [default: default]")
     ] = None,
@@ -37,7 +38,7 @@ def alternate(
         {
             "data": {"out": out, "sources": sources, "dev": dev, "coarse": tuple(coarse) or None},
             "label_model": {"kind": label_model, "encoder": encoder, "seed": seed},
-            "tagger": {"encoder": encoder, "seed": seed},
+            "tagger": {"kind": tagger, "encoder": encoder, "seed": seed},
             "alternate": {"rounds": rounds},
         },
         settings,

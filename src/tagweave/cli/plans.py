@@ -88,13 +88,13 @@ def _accepted(table: str, given: Mapping[str, Any], merged: Mapping[str, Mapping
 def _training(tables: Mapping[str, Mapping[str, Any]]) -> "AlternateTraining":
     from tagweave.alternate import AlternateTraining
     from tagweave.label_models import create_label_model
-    from tagweave.tagger import Tagger
+    from tagweave.tagger import create_tagger
 
-    label_model = dict(tables["label_model"])
-    kind = label_model.pop("kind", "chmm")
+    label_model, tagger = dict(tables["label_model"]), dict(tables["tagger"])
+    kind, tagger_kind = label_model.pop("kind", "chmm"), tagger.pop("kind", "bert")
     own = dict(tables["alternate"])
     for name in ("label_model", "tagger"):
         if name in own:
             raise UsageError(f"alternate.{name} is a table of its own: write {name}.KEY=VALUE")
-    parts = {"label_model": create_label_model(kind, label_model), "tagger": create(Tagger, tables["tagger"])}
+    parts = {"label_model": create_label_model(kind, label_model), "tagger": create_tagger(tagger_kind, tagger)}
     return create(AlternateTraining, {**own, **parts})

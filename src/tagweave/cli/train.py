@@ -13,6 +13,10 @@ def train(
         Path, typer.Argument(metavar="LABELLED", help="Documents with soft labels (or entities), as aggregate writes.")
     ],
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the tagger.")],
+    kind: Annotated[str, typer.Option("--tagger", metavar="NAME", help="What kind of tagger.")] = "bert",
+    start: Annotated[
+        Path | None, typer.Option("--from", metavar="DIR", help="Start from this trained tagger: fine-tune it.")
+    ] = None,
     encoder: Encoder = "default",
     dev: Dev = None,
     seed: Seed = 0,
@@ -20,13 +24,13 @@ def train(
 ) -> None:
     """Train a tagger on soft labels and save it as a Hugging Face folder."""
     from tagweave.cli.scores import show_scores
-    from tagweave.config import create, parse_pairs
+    from tagweave.config import parse_pairs
     from tagweave.formats import read
-    from tagweave.tagger import Tagger
+    from tagweave.tagger import create_tagger
 
-    tagger = create(Tagger, choose(parse_pairs(settings), encoder=encoder, seed=seed))
+    tagger = create_tagger(kind, choose(parse_pairs(settings), encoder=encoder, seed=seed))
     held_out = None if dev is None else read_dev(dev)
-    tagger.fit(read(labelled), held_out)
+    tagger.fit(read(labelled), held_out, start_from=start)
     tagger.save(out)
     if held_out is not None:
         show_scores({"tagger": tagger.predict(held_out)}, held_out)

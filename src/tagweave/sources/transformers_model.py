@@ -122,11 +122,10 @@ class TransformersModel(Source):
 
     def _probabilities(self, words: list[str], offsets: NDArray[np.int64]) -> NDArray[np.float32]:
         """Of shape [words, labels]."""
-        from tagweave.classifier import word_probabilities
+        from tagweave.classifier import all_word_logits, softmax
 
         encoder, model = self._loaded
-        found = np.zeros((len(words), len(self._tags)), np.float32)
-        parts = word_probabilities(
+        logits = all_word_logits(
             encoder,
             model,
             words,
@@ -135,9 +134,7 @@ class TransformersModel(Source):
             overlap=self.overlap,
             number_format=self.precision,
         )
-        for numbers, rows in parts:
-            found[numbers] = rows
-        return found
+        return softmax(logits)
 
     def _votes(self, rows: NDArray[np.float32]) -> list[Span]:
         spans = spans_from_parsed([self._tags[number] for number in rows.argmax(axis=1)])

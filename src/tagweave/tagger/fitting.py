@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
@@ -18,10 +17,8 @@ from tagweave.corpus import Corpus
 from tagweave.encoder import Encoder, device
 from tagweave.errors import DataError, StorageError, TagweaveWarning, UsageError
 from tagweave.evaluation import evaluate
-from tagweave.labels import LabelSet
 from tagweave.progress import say, track
 from tagweave.tagger.model import Epoch, Tagger
-from tagweave.tagger.targets import soft_cross_entropy, targets
 from tagweave.training import LoopSettings, TrainingLoop
 from tagweave.windows import batches
 
@@ -39,25 +36,24 @@ class Fitting:
             raise DataError("the dev documents have no gold entities, so no epoch can be chosen by them")
         self._tagger, self._dev = tagger, dev
         start = Tagger.load(start_from) if isinstance(start_from, str | Path) else start_from
-        types = corpus.types if start is None else start.labels.types
-        self._corpus = corpus.with_types(types)
-        self._targets, self._known = targets(self._corpus, tagger.label_smoothing)
+        tagger.types_, tagger.history_ = corpus.types if start is None else start.labels.types, []
+        self._corpus = corpus.with_types(tagger.types_)
+        self._objective = tagger._objective(self._corpus)
         if start is None:
             tagger.encoder_ = Encoder.load(tagger.encoder)
-            names = LabelSet(types, "bio").names
-            tagger.model_ = tagger.encoder_.classifier(names, tagger.seed, tagger.dropout).to(device())
+            tagger.model_ = tagger.encoder_.classifier(tagger._outputs(), tagger.seed, tagger.dropout)
+            tagger._extend_model()
+            tagger.model_.to(device())
         else:
+            _check_start(tagger, start)
             tagger.encoder_, tagger.model_ = start.encoder_, copy.deepcopy(start.model_).requires_grad_(True)
         _freeze(tagger.model_, tagger.frozen_layers)
-        tagger.types_, tagger.history_ = types, []
         self._pieces = tagger.encoder_.pieces(corpus.tokens)
-        self._known &= ~self._pieces.vanished
+        self._objective.known &= ~self._pieces.vanished
         self._windows = tagger._windows(self._pieces, corpus.offsets)
-        learnable = self._any(self._known)
+        learnable = self._any(self._objective.known)
         self._learnable = learnable if learnable.any() else ~learnable
-        self._with_entities = self._any(self._known & (self._targets[:, 0] < 0.5))
-        self._label_weights = torch.ones(self._targets.shape[1], device=device())
-        self._label_weights[0] = tagger.outside_weight
+        self._with_entities = self._any(self._objective.known & self._objective.inside)
         self._loop = TrainingLoop(tagger.model_, self._loop_settings(), self._batches, self._loss, self._describe)
         self._best: dict[str, Tensor] | None = None
 
@@ -93,10 +89,8 @@ class Fitting:
 
     def _loss(self, chosen: NDArray[np.int64]) -> tuple[Tensor, float]:
         """Summed loss and weight over the words of some windows; only known words with pieces of their own count."""
-        words, logits = self._tagger._logits(self._pieces, self._windows, chosen)
-        rows = self._targets[words] * self._known[words, None]
-        loss, weight = soft_cross_entropy(logits, torch.from_numpy(rows).to(logits.device), self._label_weights)
-        return loss, float(weight)
+        words, outputs = self._tagger._logits(self._pieces, self._windows, chosen)
+        return self._objective.loss(chosen, words, outputs)
 
     def _describe(self, chosen: NDArray[np.int64]) -> str:
         """The ids of the documents in a batch."""
@@ -123,6 +117,7 @@ class Fitting:
         steps = 1 if self._tagger.whole_batch else len(self._batches(0))
         for step in track(self._loop, "training", self._tagger.epochs * steps):
             loss, weight = loss + step.loss * step.weight, weight + step.weight
+            self._objective.after(self._loop.step)
             if step.epoch_ends:
                 epoch = Epoch(step.epoch + 1, loss / weight if weight else 0.0, step.learning_rate)
                 yield epoch if self._dev is None else self._scored(epoch, self._dev)
@@ -182,8 +177,8 @@ class Fitting:
     def _fingerprint(self) -> dict[str, Any]:
         """What must be the same for a training to go on."""
         digest = hashlib.sha256(self._pieces.ids.tobytes() + self._corpus.offsets.tobytes())
-        digest.update(np.ascontiguousarray(self._targets).tobytes() + self._known.tobytes())
-        return {"data": digest.hexdigest(), **self._tagger.settings()}
+        digest.update(self._objective.fingerprint())
+        return {"data": digest.hexdigest(), "tagger": self._tagger.name, **self._tagger.settings()}
 
     def _restore(self, folder: Path) -> None:
         notes = self._loop.restore(folder / "last")
@@ -197,8 +192,16 @@ class Fitting:
         self._tagger.history_ = notes["history"]
 
 
+def _check_start(tagger: Tagger, start: Tagger) -> None:
+    if tagger._outputs() != start._outputs():
+        raise UsageError(f"a {tagger.name} tagger cannot start from a {start.name} tagger: their outputs differ")
+
+
 def _freeze(model: Any, layers: int | None) -> None:  # noqa: ANN401
-    """Lets no gradient into the embeddings and the lowest layers; None takes half of the layers."""
+    """Lets no gradient and no dropout into the embeddings and the lowest layers; None takes half of the layers."""
+    for module in model.modules():
+        if isinstance(module, nn.Dropout):
+            module.p = vars(module).setdefault("full_rate", module.p)
     layers = model.config.num_hidden_layers // 2 if layers is None else layers
     if not layers:
         return
@@ -206,7 +209,11 @@ def _freeze(model: Any, layers: int | None) -> None:  # noqa: ANN401
     stacks = [m for m in body.modules() if isinstance(m, nn.ModuleList) and len(m) == model.config.num_hidden_layers]
     if not stacks or layers > len(stacks[0]):
         raise UsageError(f"frozen_layers is {layers}, but the encoder has {model.config.num_hidden_layers} layers")
-    upper = {id(p) for layer in stacks[0][layers:] for p in layer.parameters()}
-    below = itertools.takewhile(lambda parameter: id(parameter) not in upper, body.parameters())
+    trained = {id(p) for layer in stacks[0][layers:] for p in layer.parameters()}
+    below = itertools.takewhile(lambda parameter: id(parameter) not in trained, body.parameters())
     for parameter in below:
         parameter.requires_grad_(False)
+    for stack in (*stacks[0][:layers], body.embeddings):
+        for module in stack.modules():
+            if isinstance(module, nn.Dropout):
+                module.p = 0.0

@@ -5,19 +5,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tagweave import __version__
-from tagweave.classifier import word_logits, word_probabilities
+from tagweave.annotations import Annotations
+from tagweave.classifier import all_word_logits, softmax, word_logits
 from tagweave.corpus import Corpus
 from tagweave.encoder import DEFAULT, Encoder, Precision, WordPieces, device, quiet, require_bert
 from tagweave.errors import NotFittedError, StorageError
 from tagweave.labels import LabelSet
 from tagweave.soft_labels import SoftLabels
 from tagweave.storage import new_folder, read_json, verify, write_json
+from tagweave.tagger.targets import Objective, SoftTargets, targets
 from tagweave.windows import Windows
 
 if TYPE_CHECKING:
@@ -62,6 +64,9 @@ class Tagger:
     (2, 3, 'LOC')
     """
 
+    name: ClassVar[str] = "bert"
+    """What the command line calls it."""
+
     encoder: str = DEFAULT
     """Name of the encoder, see `tagweave.encoder.locate`."""
     epochs: int = 3
@@ -87,7 +92,7 @@ class Tagger:
     """Share of the windows without an entity that an epoch reads, drawn anew each time; under 1 it saves time and helps
     where sources miss many entities."""
     dropout: float | None = None
-    """In place of the encoder's own dropout."""
+    """In place of the encoder's own dropout; none is put on attention weights, which would double the time."""
     weight_decay: float = 0.01
     """Decay of weight matrices."""
     clip: float = 1.0
@@ -161,23 +166,50 @@ class Tagger:
 
     def predict_proba(self, corpus: Corpus) -> SoftLabels:
         """Label probabilities of every word; memory does not grow with the number of documents but by the result."""
-        types = self._fitted()
-        found = np.empty((len(corpus.tokens), len(self.labels)), np.float32)
-        base = 0
-        for part in corpus.batches():
-            for words, rows in self._probabilities(part):
-                found[base + words] = rows
-            base += len(part.tokens)
-        return SoftLabels(types, corpus.offsets, found)
+        return self._predict(corpus)[0]
 
     def predict(self, corpus: Corpus) -> Corpus:
         """The corpus with the tagger's entities (in place of any that it has) and soft labels."""
         types = (*self._fitted(), *(name for name in corpus.types if name not in self._fitted()))
-        soft_labels = self.predict_proba(corpus).with_types(types)
-        return corpus.with_types(types).with_entities(soft_labels.annotations(), soft_labels)
+        soft_labels, entities = self._predict(corpus)
+        return corpus.with_types(types).with_entities(entities, soft_labels.with_types(types))
 
-    def _probabilities(self, corpus: Corpus) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]:
-        return word_probabilities(
+    def _predict(self, corpus: Corpus) -> tuple[SoftLabels, Annotations]:
+        types, done = self._fitted(), 0
+        probabilities = np.empty((len(corpus.tokens), len(self.labels)), np.float32)
+        entities = [Annotations.from_lists([], ("O", *types))]
+        for part in corpus.batches():
+            soft_labels, found = self._read(part.offsets, self._outputs_of(part))
+            probabilities[done : done + len(part.tokens)] = soft_labels.probabilities
+            entities.append(found)
+            done += len(part.tokens)
+        return SoftLabels(types, corpus.offsets, probabilities), Annotations.concatenate(entities)
+
+    def _outputs(self) -> tuple[str, ...]:
+        """Names of what the classifier says of each word."""
+        return tuple(self.labels.names)
+
+    def _extend_model(self) -> None:
+        """Give a new `model_` what the encoder's classifier lacks."""
+
+    def _objective(self, corpus: Corpus) -> Objective:
+        """What is learned from a corpus with just the types of the tagger."""
+        rows, known = targets(corpus, self.label_smoothing)
+        return SoftTargets(rows, known, self.outside_weight)
+
+    def _read(self, offsets: NDArray[np.int64], outputs: NDArray[np.float32]) -> tuple[SoftLabels, Annotations]:
+        """Soft labels and entities.
+
+        Args:
+            offsets: where each document starts, of shape [documents + 1].
+            outputs: what the classifier says of each word, of shape [words, outputs].
+        """
+        soft_labels = SoftLabels(self._fitted(), offsets, softmax(outputs))
+        return soft_labels, soft_labels.annotations()
+
+    def _outputs_of(self, corpus: Corpus) -> NDArray[np.float32]:
+        """What the classifier says of each word, of shape [words, outputs]."""
+        return all_word_logits(
             self.encoder_,
             self.model_,
             corpus.tokens,
@@ -213,6 +245,7 @@ class Tagger:
                 work / CONFIG,
                 {
                     "kind": KIND,
+                    "tagger": self.name,
                     "seed": self.seed,
                     "versions": _versions(),
                     "settings": self.settings(),
@@ -221,14 +254,15 @@ class Tagger:
                 },
             )
 
-    @classmethod
-    def load(cls, folder: Path) -> Self:
-        """A saved tagger.
+    @staticmethod
+    def load(folder: Path) -> "Tagger":
+        """A saved tagger of any kind.
 
         Raises:
             StorageError: the folder is missing, incomplete, changed, or holds something else.
         """
         from tagweave.config import create
+        from tagweave.tagger import TAGGERS
 
         require_bert()
         folder = Path(folder)
@@ -238,11 +272,18 @@ class Tagger:
         config = read_json(folder / CONFIG)
         if config.get("kind") != KIND:
             raise StorageError(f"{folder} holds a {config.get('kind')!r}, not a {KIND}")
-        tagger = create(cls, config["settings"])
+        if config.get("tagger") not in TAGGERS:
+            raise StorageError(f"{folder} holds a {config.get('tagger')!r} tagger, which this version does not know")
+        tagger = create(TAGGERS[config["tagger"]], config["settings"])
         tagger.types_, tagger.history_ = tuple(config["types"]), config["history"]
         tagger.encoder_ = Encoder.load(str(folder.absolute()))
-        tagger.model_ = tagger.encoder_.classifier(tagger.labels.names, seed=None).to(device())
+        tagger.model_ = tagger.encoder_.classifier(tagger._outputs(), seed=None)
+        tagger._restore(folder)
+        tagger.model_.to(device())
         return tagger
+
+    def _restore(self, folder: Path) -> None:
+        """Take up what `save_pretrained` wrote and the encoder's classifier does not read."""
 
     def _fitted(self) -> tuple[str, ...]:
         if self.types_ is None:

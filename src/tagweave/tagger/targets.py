@@ -1,6 +1,7 @@
 """What a tagger learns of each word, and the loss that it learns it by."""
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +50,71 @@ def targets(corpus: Corpus, label_smoothing: float = 0.0) -> tuple[NDArray[np.fl
     if label_smoothing:
         rows = (1 - label_smoothing) * rows + np.float32(label_smoothing / rows.shape[1])
     return rows, known
+
+
+class Objective(Protocol):
+    """What a tagger learns from a corpus, and how a batch of words is scored.
+
+    Attributes:
+        known: words that teach something, of shape [words].
+    """
+
+    known: NDArray[np.bool_]
+
+    @property
+    def inside(self) -> NDArray[np.bool_]:
+        """Words that teach that there is an entity, of shape [words]; windows without any are read less often."""
+
+    def loss(
+        self, windows: NDArray[np.int64], words: NDArray[np.int64], outputs: "torch.Tensor"
+    ) -> "tuple[torch.Tensor, float]":
+        """Summed loss of a batch, and what it weighs.
+
+        Args:
+            windows: numbers of the windows in the batch.
+            words: numbers of the words that belong to them, window by window, of shape [words].
+            outputs: what the classifier says of each of these words, of shape [words, outputs].
+        """
+
+    def after(self, step: int) -> None:
+        """Told after each step of the optimiser; the first is 1."""
+
+    def fingerprint(self) -> bytes:
+        """What is learned, as bytes: a training only goes on if it is the same."""
+
+
+@dataclass(eq=False)
+class SoftTargets:
+    """The expected cross-entropy of each known word under its soft label."""
+
+    rows: NDArray[np.float32]
+    """Label probabilities of shape [words, labels]."""
+    known: NDArray[np.bool_]
+    outside_weight: float = 1.0
+    """Weight of the label O."""
+
+    @property
+    def inside(self) -> NDArray[np.bool_]:
+        """Words that are more likely in an entity than not."""
+        inside: NDArray[np.bool_] = self.rows[:, 0] < 0.5
+        return inside
+
+    def loss(
+        self, windows: NDArray[np.int64], words: NDArray[np.int64], outputs: "torch.Tensor"
+    ) -> "tuple[torch.Tensor, float]":
+        """See `Objective.loss`."""
+        rows = outputs.new_tensor(self.rows[words] * self.known[words, None])
+        weights = outputs.new_ones(outputs.shape[1])
+        weights[0] = self.outside_weight
+        loss, weight = soft_cross_entropy(outputs, rows, weights)
+        return loss, float(weight)
+
+    def after(self, step: int) -> None:
+        """Nothing changes from step to step."""
+
+    def fingerprint(self) -> bytes:
+        """Targets and which of them are known."""
+        return np.ascontiguousarray(self.rows).tobytes() + self.known.tobytes()
 
 
 def soft_cross_entropy(
