@@ -37,6 +37,7 @@ LAYERS = [
     "embeddings",
     "training",
     "label_models",
+    "comparison",
     "sources",
     "annotating",
     "analysis",

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from tagweave.analysis import Analysis, analyze, with_gold
     from tagweave.annotating import annotate
     from tagweave.annotations import Annotations, Span
+    from tagweave.comparison import compare
     from tagweave.corpus import Corpus, CorpusBuilder, Document
     from tagweave.embeddings import embed
     from tagweave.errors import (
@@ -75,6 +76,7 @@ _MODULE_OF = {
     "UsageError": "errors",
     "analyze": "analysis",
     "annotate": "annotating",
+    "compare": "comparison",
     "embed": "embeddings",
     "evaluate": "evaluation",
     "labeling_function": "sources",
@@ -125,6 +127,7 @@ __all__ = [  # sorted as strings, capitals first
     "__version__",
     "analyze",
     "annotate",
+    "compare",
     "embed",
     "evaluate",
     "labeling_function",

@@ -15,6 +15,7 @@ from tagweave.cli.aggregate import aggregate
 from tagweave.cli.alternate import alternate
 from tagweave.cli.analyze import analyze
 from tagweave.cli.annotate import annotate
+from tagweave.cli.compare import compare
 from tagweave.cli.convert import convert
 from tagweave.cli.demo import demo
 from tagweave.cli.evaluate import evaluate
@@ -30,7 +31,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for _command in (demo, annotate, analyze, aggregate, train, alternate, predict, evaluate, convert):
+for _command in (demo, annotate, analyze, compare, aggregate, train, alternate, predict, evaluate, convert):
     app.command()(_command)
 
 
