@@ -54,6 +54,7 @@ class ModelComparison:
     def table(self) -> Table:
         """One row a model: scores in percent with the interval of F1, or the mean agreement with the others."""
         common = [(r.name, r.seconds, r.entities) for r in self.results]
+        further: list[tuple[float | None, ...]]
         if not self.has_gold:
             title, columns = "Label models, no gold", ["agreement"]
             further = [(_percent(r.mean_agreement),) for r in self.results]
