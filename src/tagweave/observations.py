@@ -130,6 +130,18 @@ class Observations:
             found[int(position)] = np.diag(frequencies.min() / frequencies)
         return found
 
+    def pattern_counts(self, weights: NDArray[np.floating]) -> NDArray[np.float64]:
+        """Expected number of times that each hard source voted a pattern where the label was `i`.
+
+        Args:
+            weights: probability of each label on each token, of shape [tokens, labels].
+
+        Returns:
+            Of shape [hard sources, labels, patterns].
+        """
+        counted: NDArray[np.float64] = _count(self.votes, weights, len(self.patterns))
+        return counted
+
     def counts(self, weights: NDArray[np.floating]) -> NDArray[np.float64]:
         """Expected number of times that a source said `j` where the label was `i`.
 
@@ -139,7 +151,7 @@ class Observations:
         Returns:
             Of shape [sources, labels, labels] (source, hidden, observed). A spread vote counts in parts.
         """
-        counted = _count(self.votes, weights, len(self.patterns))
+        counted = self.pattern_counts(weights)
         size = len(self.labels)
         expected = np.empty((len(self.sources), size, size))
         expected[self.hard] = np.einsum("kip,pj->kij", counted, self.patterns)
@@ -185,7 +197,9 @@ def observe(
     for column, source in enumerate(soft.values()):
         said[:, column] = _soft(corpus, source, patterns, (first, inside))
     ran = [_ran(corpus, column) for column in (*hard.values(), *soft.values())]
-    _settle_silence(corpus, silence, votes, said, np.array(ran, bool).reshape(len(ran), len(corpus)).T)
+    document = np.repeat(np.arange(len(corpus), dtype=np.int32), np.diff(corpus.offsets))
+    present = np.array(ran, bool).reshape(len(ran), len(corpus)).T[document]
+    settle_silence(document, corpus.group_numbers[document], silence, votes, said, present)
     positions = np.flatnonzero([name in hard for name in corpus.sources])
     judged = [isinstance(c, SoftLabels) and probabilities == "posteriors" for c in corpus.sources.values()]
     posteriors = np.flatnonzero(judged)
@@ -250,22 +264,34 @@ def _ran(corpus: Corpus, column: Annotations | SoftLabels) -> NDArray[np.bool_]:
     return column.ran if isinstance(column, Annotations) else np.ones(len(corpus), bool)
 
 
-def _settle_silence(
-    corpus: Corpus, silence: Silence, votes: NDArray[np.int8], soft: NDArray[np.float32], ran: NDArray[np.bool_]
+def settle_silence(
+    document: NDArray[np.integer],
+    group: NDArray[np.integer],
+    silence: Silence,
+    votes: NDArray[np.int8],
+    soft: NDArray[np.float32],
+    ran: NDArray[np.bool_],
 ) -> None:
-    """Turn the silence of sources into votes for O where `silence` says so, in place."""
+    """Turn the silence of sources into votes for O where `silence` says so, in place.
+
+    Args:
+        document: document number of each token (or candidate), of shape [tokens].
+        group: number of the larger document, of shape [tokens].
+        silence: what silence means.
+        votes: of shape [tokens, hard sources], `ABSTAIN` where a source is silent.
+        soft: of shape [tokens, soft sources, labels], zeros where a source is silent.
+        ran: whether a source ran there, hard sources first, of shape [tokens, sources].
+    """
     if silence == "always":
         return
-    document = np.repeat(np.arange(len(corpus), dtype=np.int32), np.diff(corpus.offsets))
-    scopes = {"sentence": document, "document": corpus.group_numbers[document].astype(np.int32)}
-    scope = scopes.get(silence)
+    scope = {"sentence": document, "document": group}.get(silence)
     anyone = np.zeros(len(votes), bool)
     for speaks in _speakers(votes, soft):
         anyone |= speaks
     for column, speaks in enumerate(_speakers(votes, soft)):
         is_hard = column < votes.shape[1]
         said = votes[:, column] != ABSTAIN if is_hard else soft[:, column - votes.shape[1]].any(axis=1)
-        for_outside = ~said & ran[document, column]
+        for_outside = ~said & ran[:, column]
         if silence == "token":
             for_outside &= ~anyone
         elif scope is not None:

@@ -9,11 +9,14 @@ from tagweave.label_models.base import LabelModel
 from tagweave.label_models.best_consensus import BestConsensus
 from tagweave.label_models.conditional_hmm import ConditionalHMM, ConditionalIID
 from tagweave.label_models.hmm import HMM
+from tagweave.label_models.linked_hmm import LinkedHMM
+from tagweave.label_models.links import links_from_sources
 from tagweave.label_models.majority_vote import MajorityVote
 from tagweave.label_models.span_vote import SpanVote
 
 LABEL_MODELS: dict[str, type[LabelModel]] = {
-    model.name: model for model in (BestConsensus, ConditionalHMM, ConditionalIID, HMM, MajorityVote, SpanVote)
+    model.name: model
+    for model in (BestConsensus, ConditionalHMM, ConditionalIID, HMM, LinkedHMM, MajorityVote, SpanVote)
 }
 """Every label model by the name that the command line knows."""
 
@@ -24,9 +27,11 @@ __all__ = [
     "ConditionalHMM",
     "ConditionalIID",
     "LabelModel",
+    "LinkedHMM",
     "MajorityVote",
     "SpanVote",
     "create_label_model",
+    "links_from_sources",
 ]
 
 

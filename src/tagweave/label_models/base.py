@@ -36,6 +36,7 @@ class LabelModel(ABC):
         seed: for models with chance in them; the same seed gives the same result on one machine.
         types_: entity types, learned by `fit`.
         sources_: sources, learned by `fit`; other sources of a corpus are left aside later.
+        links_: linking rules of the corpus of the fit, for models that read them.
         history_: one record a step of fitting, e.g. `{"iteration": 3, "log_likelihood": -1203.5}`.
     """
 
@@ -49,6 +50,7 @@ class LabelModel(ABC):
     seed: int = 0
     types_: tuple[str, ...] | None = field(default=None, init=False, repr=False)
     sources_: tuple[str, ...] | None = field(default=None, init=False, repr=False)
+    links_: tuple[str, ...] = field(default=(), init=False, repr=False)
     history_: list[dict[str, float]] = field(default_factory=list, init=False, repr=False)
 
     @property
@@ -68,7 +70,8 @@ class LabelModel(ABC):
         """
         if not corpus.sources:
             raise DataError("the corpus has no source, so there is nothing to learn from")
-        self.types_, self.sources_, self.history_ = corpus.types, tuple(corpus.sources), []
+        self.types_, self.sources_, self.links_ = corpus.types, tuple(corpus.sources), tuple(corpus.links)
+        self.history_ = []
         _warn_of_types_without_votes(corpus)
         self._fit(corpus.with_entities(None), None if dev is None else self._known(dev))
         return self
@@ -140,6 +143,7 @@ class LabelModel(ABC):
             "settings": self.settings(),
             "types": types,
             "sources": sources,
+            "links": self.links_,
             "history": self.history_,
         }
         save_folder(folder, "label-model", config, self.parameters())
@@ -158,7 +162,7 @@ class LabelModel(ABC):
             raise StorageError(f"{folder} holds a {config['label_model']!r} model, which this version does not know")
         model = create(LABEL_MODELS[config["label_model"]], config["settings"])
         model.types_, model.sources_ = tuple(config["types"]), tuple(config["sources"])
-        model.history_ = config["history"]
+        model.links_, model.history_ = tuple(config.get("links", ())), config["history"]
         model._restore(parameters)
         return model
 
