@@ -1,0 +1,170 @@
+r"""A linear-chain conditional random field on top of a classifier, learned from soft labels.
+
+The classifier gives each word \(t\) a score \(e_t[l]\) for each label. The field adds what labels say of each other:
+
+\[ s(z) = \text{start}[z_0] + \sum_t e_t[z_t] + \sum_{t>0} \text{transitions}[z_{t-1}, z_t] + \text{end}[z_{n-1}],
+\qquad p(z \mid x) = \exp(s(z)) / Z \]
+
+Soft labels say how probable each label of a word is, so what is learned from is a distribution \(q\) over sequences of
+labels. The objective is the expected log-likelihood \(E_q[\log p(z \mid x)] = E_q[s(z)] - \log Z\) (Safranchik et al.,
+AAAI 2020). The score is a sum over words and pairs of neighbours, so only the probabilities of labels and of pairs are
+needed, and where \(q\) is certain this is the ordinary log-likelihood.
+"""
+
+from typing import TypeAlias
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from tagweave.chain.differentiable import log_partition
+from tagweave.labels import LabelSet
+
+Ints: TypeAlias = NDArray[np.int64]
+Floats: TypeAlias = NDArray[np.float32]
+Mask: TypeAlias = NDArray[np.bool_]
+
+
+def expected_log_likelihood(
+    start: Tensor,
+    transitions: Tensor,
+    end: Tensor,
+    emissions: Tensor,
+    unaries: Tensor,
+    offsets: Ints,
+    pairs: Tensor | None = None,
+    known: Mask | None = None,
+) -> Tensor:
+    r"""\(E_q[\log p(z_\text{known} \mid x)]\) of every sequence, with gradients for all scores.
+
+    Labels of words that are not known are summed out of \(p\) (a fuzzy CRF). Between two known words with labels
+    \(i\) and \(j\), the score of the words of a gap is the logarithm \(G_{ij}\) of the sum over their labels, which
+    enters as \(\sum_{ij} q_i q_j G_{ij}\); so a sequence without a known word has likelihood 1.
+
+    Args:
+        start, end: scores of the first and of the last label, of shape [labels] or [sequences, labels].
+        transitions: scores of shape [labels, labels] (from, to).
+        emissions: scores of shape [words, labels]; sequences lie end to end.
+        unaries: probabilities of labels, of shape [words, labels]; those of unknown words are not read.
+        offsets: where sequences start, of shape [sequences + 1].
+        pairs: probabilities of the labels of a word and the one before it, at `[word, before, label]`; those of the
+            first word of a sequence, and next to an unknown word, are not read. None takes neighbours to be
+            independent: the outer product of their unaries.
+        known: of shape [words]; None if all are.
+
+    Returns:
+        Of shape [sequences]. Scores may be minus infinity, which forbids a label or pair; the result is minus infinity
+        where what is forbidden has a probability above zero.
+
+    >>> zeros = torch.zeros(2)
+    >>> unaries = torch.tensor([[0.5, 0.5], [1.0, 0.0]])
+    >>> emissions = torch.tensor([[0.0, 0.0], [2.0, 0.0]])
+    >>> expected_log_likelihood(zeros, torch.zeros(2, 2), zeros, emissions, unaries, np.array([0, 2])).exp()
+    tensor([0.4404])
+    """
+    labels = emissions.shape[1]
+    lengths = np.diff(offsets)
+    sequences, filled = len(lengths), np.flatnonzero(lengths)
+    first, last = (torch.from_numpy(places[filled]).to(emissions.device) for places in (offsets[:-1], offsets[1:] - 1))
+    sequence = torch.from_numpy(np.repeat(np.arange(sequences), lengths)).to(emissions.device)
+    start, end = start.expand(sequences, labels), end.expand(sequences, labels)
+    evidence = emissions.index_add(0, last, end[filled])
+    seen = torch.ones(len(emissions), dtype=torch.bool) if known is None else torch.from_numpy(known)
+    seen = seen.to(emissions.device)
+    unaries = torch.where(seen[:, None], unaries, 0)
+    joined = seen & seen.roll(1)
+    joined[first] = False
+    if pairs is None:
+        pairs = unaries.roll(1, 0)[:, :, None] * unaries[:, None, :]
+    pairs = torch.where(joined[:, None, None], pairs, 0)
+    scores = _expected(unaries, evidence).sum(1) + _expected(pairs, transitions).sum((1, 2))
+    scores = scores.index_add(0, first, _expected(unaries[first], start[filled]).sum(1))
+    total = scores.new_zeros(sequences).index_add(0, sequence, scores)
+    if known is not None and not known.all():
+        total = total + _gaps(start, transitions, evidence, unaries, offsets, known)
+    return total - log_partition(start, transitions, evidence, offsets)
+
+
+def _expected(probabilities: Tensor, scores: Tensor) -> Tensor:
+    """Products in which probability zero makes nothing of any score."""
+    return probabilities * torch.where(probabilities > 0, scores, 0)
+
+
+def _gaps(
+    start: Tensor, transitions: Tensor, evidence: Tensor, unaries: Tensor, offsets: Ints, known: Mask
+) -> Tensor:
+    """Expected scores of the runs of unknown words with the moves into and out of them, added up by sequence.
+
+    Every run is a chain of its own for each pair of labels of the words at its sides; at the edge of a sequence there
+    is no word, and label 0 stands for it.
+    """
+    labels = evidence.shape[1]
+    edges = np.zeros(len(known) + 1, bool)
+    edges[offsets] = True
+    opens = np.flatnonzero(~known & (edges[:-1] | np.append(True, known[:-1])))
+    closes = np.flatnonzero(~known & (edges[1:] | np.append(known[1:], True))) + 1
+    sequence = np.searchsorted(offsets, opens, side="right") - 1
+    at_start, at_end = (torch.from_numpy(edges[places]).to(evidence.device) for places in (opens, closes))
+    nothing = torch.eye(labels, dtype=unaries.dtype, device=unaries.device)[0]
+    before = torch.where(at_start[:, None], nothing, unaries[opens - 1])
+    after = torch.where(at_end[:, None], nothing, unaries[np.minimum(closes, len(known) - 1)])
+    into = torch.where(at_start[:, None, None], start[sequence][:, None, :], transitions)
+    out_of = torch.where(at_end[:, None, None], 0, transitions.T)
+    copies = labels * labels
+    lengths = np.repeat(closes - opens, copies)
+    places = np.append(0, np.cumsum(lengths))
+    words = np.repeat(np.repeat(opens, copies) - places[:-1], lengths) + np.arange(places[-1])
+    chains = evidence[words].index_add(
+        0, torch.from_numpy(places[1:] - 1).to(evidence.device), out_of.repeat(1, labels, 1).flatten(0, 1)
+    )
+    values = log_partition(into.repeat_interleave(labels, 1).flatten(0, 1), transitions, chains, places)
+    weights = before[:, :, None] * after[:, None, :]
+    sums = _expected(weights, values.reshape(weights.shape)).sum((1, 2))
+    return sums.new_zeros(len(offsets) - 1).index_add(0, torch.from_numpy(sequence).to(evidence.device), sums)
+
+
+def legal_pairs(rows: Floats, offsets: Ints, opens: Mask, known: Mask) -> tuple[Floats, Floats]:
+    r"""What soft BIO labels say of neighbours, if no entity continues that has not begun.
+
+    Of all distributions over pairs that have the rows as marginals and give nothing to an illegal pair, this is the one
+    of highest entropy: I-X continues the entities of type X that the word before may be in, and everything else is
+    independent. Where a row gives I-X more than the row before gives to X, no such distribution exists; what is too
+    much is read as B-X, as `lenient` decoding does. The rows of chain models never have that.
+
+    Args:
+        rows: probabilities of BIO labels, of shape [words, labels].
+        offsets: where sequences start, of shape [sequences + 1].
+        opens: sequences before which there is no word (rather than one that is not read), of shape [sequences].
+        known: words whose rows say something, of shape [words].
+
+    Returns:
+        unaries of shape [words, labels], and pairs of shape [words, labels, labels] as `expected_log_likelihood` takes
+        them.
+
+    >>> rows = np.array([[0.5, 0.5, 0], [0.5, 0, 0.5]], np.float32)
+    >>> legal_pairs(rows, np.array([0, 2]), np.array([True]), np.array([True, True]))[1][1].tolist()
+    [[0.5, 0.0, 0.0], [0.0, 0.0, 0.5], [0.0, 0.0, 0.0]]
+    """
+    filled = np.diff(offsets) > 0
+    first, beginning = offsets[:-1][filled], opens[filled]
+    by_type = rows[:, 1::2] + rows[:, 2::2]
+    before = np.where(np.roll(known, 1)[:, None], np.roll(by_type, 1, 0), np.inf)
+    before[first] = np.where(beginning, 0, np.inf)[:, None]
+    stays = np.minimum(rows[:, 2::2], before)
+    unaries = rows.copy()
+    unaries[:, 1::2] += rows[:, 2::2] - stays
+    unaries[:, 2::2] = stays
+    share = np.divide(stays, before, out=np.zeros_like(stays), where=before > 0)
+    opening = unaries.copy()
+    opening[:, 2::2] = 0
+    total = opening.sum(axis=1, keepdims=True)
+    np.divide(opening, total, out=opening, where=total > 0)
+    earlier = np.roll(unaries, 1, 0)
+    rest = earlier.copy()
+    rest[:, 1:] *= np.repeat(1 - share, 2, axis=1)
+    pairs = rest[:, :, None] * opening[:, None, :]
+    for inside in range(2, rows.shape[1], 2):
+        pairs[:, inside - 1 : inside + 1, inside] = earlier[:, inside - 1 : inside + 1] * share[:, [inside // 2 - 1]]
+    pairs[first] = 0
+    return unaries, pairs
