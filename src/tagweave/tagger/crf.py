@@ -11,15 +11,22 @@ AAAI 2020). The score is a sum over words and pairs of neighbours, so only the p
 needed, and where \(q\) is certain this is the ordinary log-likelihood.
 """
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from safetensors import safe_open
+from torch import Tensor, nn
 
+from tagweave.annotations import Annotations
+from tagweave.chain import best_path, forward_backward
 from tagweave.chain.differentiable import log_partition
 from tagweave.labels import LabelSet
+from tagweave.soft_labels import SoftLabels
 
 Ints: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float32]
@@ -168,3 +175,86 @@ def legal_pairs(rows: Floats, offsets: Ints, opens: Mask, known: Mask) -> tuple[
         pairs[:, inside - 1 : inside + 1, inside] = earlier[:, inside - 1 : inside + 1] * share[:, [inside // 2 - 1]]
     pairs[first] = 0
     return unaries, pairs
+
+
+class Crf(nn.Module):
+    """The scores of first, neighbouring and last labels; what is illegal is impossible. They start at zero."""
+
+    def __init__(self, labels: LabelSet) -> None:
+        super().__init__()
+        self.labels = labels
+        self.start = nn.Parameter(torch.zeros(len(labels)))
+        self.transitions = nn.Parameter(torch.zeros(len(labels), len(labels)))
+        self.end = nn.Parameter(torch.zeros(len(labels)))
+
+    def scores(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Start [labels], transitions [labels, labels] and end [labels], minus infinity where they are illegal."""
+        legal_starts, legal_moves = (
+            torch.from_numpy(legal).to(self.start.device)
+            for legal in (self.labels.legal_starts, self.labels.legal_moves)
+        )
+        start = torch.where(legal_starts, self.start, -torch.inf)
+        return start, torch.where(legal_moves, self.transitions, -torch.inf), self.end
+
+    @torch.no_grad()
+    def restore(self, folder: Path, prefix: str) -> None:
+        """Take up the scores that a model wrote to its safetensors under names with a prefix."""
+        with safe_open(folder / "model.safetensors", "pt") as file:
+            for name, parameter in self.named_parameters():
+                parameter.copy_(file.get_tensor(f"{prefix}{name}"))
+
+    @torch.no_grad()
+    def read(self, offsets: Ints, emissions: Floats) -> tuple[SoftLabels, Annotations]:
+        """Soft labels by forward-backward, and the entities of the likeliest sequence of labels of each document."""
+        start, transitions, end = (part.cpu().numpy() for part in self.scores())
+        evidence = emissions.copy()
+        evidence[(offsets[1:] - 1)[np.diff(offsets) > 0]] += end
+        chain = (start, transitions, evidence, offsets)
+        marginals = forward_backward(*chain).marginals.astype(np.float32)
+        soft_labels = SoftLabels(self.labels.types, offsets, marginals)
+        return soft_labels, soft_labels.scored(Annotations.from_labels(best_path(*chain), offsets, self.labels))
+
+
+@dataclass(eq=False)
+class SoftSequences:
+    """The expected log-likelihood of known words under a CRF.
+
+    The words of a batch that follow each other in a document are one sequence. Where the words before or after it are
+    not in the batch, nothing is said of its first or last label.
+    """
+
+    rows: Floats
+    """Label probabilities of shape [words, labels]."""
+    known: Mask
+    offsets: Ints
+    """Where documents start, of shape [documents + 1]."""
+    field: Callable[[], Crf]
+    """What is trained."""
+
+    @property
+    def inside(self) -> Mask:
+        """Words that are more likely in an entity than not."""
+        inside: Mask = self.rows[:, 0] < 0.5
+        return inside
+
+    def loss(self, windows: Ints, words: Ints, outputs: Tensor) -> tuple[Tensor, float]:
+        """See `Objective.loss`."""
+        known = self.known[words]
+        edges = np.isin(words, self.offsets)
+        ends = np.isin(words + 1, self.offsets)
+        starts = np.flatnonzero(edges | (np.diff(words, prefix=-2) != 1))
+        offsets = np.append(starts, len(words))
+        opens, closes = edges[starts], ends[offsets[1:] - 1]
+        unaries, pairs = (outputs.new_tensor(part) for part in legal_pairs(self.rows[words], offsets, opens, known))
+        start, transitions, end = self.field().scores()
+        start = torch.where(outputs.new_tensor(opens).bool()[:, None], start, 0)
+        end = outputs.new_tensor(closes)[:, None] * end
+        values = expected_log_likelihood(start, transitions, end, outputs, unaries, offsets, pairs, known)
+        return -values.sum(), float(known.sum())
+
+    def after(self, step: int) -> None:
+        """Nothing changes from step to step."""
+
+    def fingerprint(self) -> bytes:
+        """Targets and which of them are known."""
+        return np.ascontiguousarray(self.rows).tobytes() + self.known.tobytes()

@@ -195,6 +195,11 @@ class Fitting:
 def _check_start(tagger: Tagger, start: Tagger) -> None:
     if tagger._outputs() != start._outputs():
         raise UsageError(f"a {tagger.name} tagger cannot start from a {start.name} tagger: their outputs differ")
+    if tagger.output != start.output:
+        raise UsageError(
+            f"a tagger with the output {tagger.output!r} cannot start from one with the output {start.output!r}: give "
+            f"the setting output={start.output}"
+        )
 
 
 def _freeze(model: Any, layers: int | None) -> None:  # noqa: ANN401

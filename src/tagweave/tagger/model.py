@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from tagweave.annotations import Annotations
 from tagweave.classifier import all_word_logits, softmax, word_logits
 from tagweave.corpus import Corpus
 from tagweave.encoder import DEFAULT, Encoder, Precision, WordPieces, device, quiet, require_bert
-from tagweave.errors import NotFittedError, StorageError
+from tagweave.errors import NotFittedError, StorageError, UsageError, unknown_name
 from tagweave.labels import LabelSet
 from tagweave.soft_labels import SoftLabels
 from tagweave.storage import new_folder, read_json, verify, write_json
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 CONFIG = "tagweave.json"
 KIND = "tagger"
+
+Output = Literal["linear", "crf"]
+"""What stands on top of the encoder: every word's label for itself, or a CRF over the labels of a document."""
 
 
 class Epoch(NamedTuple):
@@ -69,6 +72,10 @@ class Tagger:
 
     encoder: str = DEFAULT
     """Name of the encoder, see `tagweave.encoder.locate`."""
+    output: Output = "linear"
+    """`linear` takes every word's label for itself; `crf` puts a conditional random field on top, which learns scores of
+    neighbouring labels by the expected log-likelihood of whole sequences and makes illegal moves (O to I-X)
+    impossible."""
     epochs: int = 3
     """Passes over the corpus; with a dev set the best of them is kept."""
     learning_rate: float | None = None
@@ -191,11 +198,26 @@ class Tagger:
 
     def _extend_model(self) -> None:
         """Give a new `model_` what the encoder's classifier lacks."""
+        if self.output == "crf":
+            from tagweave.tagger.crf import Crf
+
+            self.model_.add_module("crf", Crf(self.labels))
 
     def _objective(self, corpus: Corpus) -> Objective:
         """What is learned from a corpus with just the types of the tagger."""
+        if self.output not in get_args(Output):
+            raise unknown_name("output", self.output, get_args(Output))
         rows, known = targets(corpus, self.label_smoothing)
-        return SoftTargets(rows, known, self.outside_weight)
+        if self.output == "linear":
+            return SoftTargets(rows, known, self.outside_weight)
+        if self.outside_weight != 1:
+            raise UsageError(
+                f"outside_weight is {self.outside_weight:g}, but a CRF learns whole sequences and cannot weigh one "
+                "label: leave it at 1, or take the output 'linear'"
+            )
+        from tagweave.tagger.crf import SoftSequences
+
+        return SoftSequences(rows, known, corpus.offsets, lambda: self.model_.crf)
 
     def _read(self, offsets: NDArray[np.int64], outputs: NDArray[np.float32]) -> tuple[SoftLabels, Annotations]:
         """Soft labels and entities.
@@ -204,6 +226,8 @@ class Tagger:
             offsets: where each document starts, of shape [documents + 1].
             outputs: what the classifier says of each word, of shape [words, outputs].
         """
+        if self.output == "crf":
+            return self.model_.crf.read(offsets, outputs)  # type: ignore[no-any-return]
         soft_labels = SoftLabels(self._fitted(), offsets, softmax(outputs))
         return soft_labels, soft_labels.annotations()
 
@@ -240,7 +264,7 @@ class Tagger:
                 self.encoder_.tokenizer.save_pretrained(work)
             for path in work.iterdir():
                 path.chmod(0o644)
-            (work / "README.md").write_text(_model_card(types), encoding="utf-8", newline="\n")
+            (work / "README.md").write_text(self._card(), encoding="utf-8", newline="\n")
             write_json(
                 work / CONFIG,
                 {
@@ -253,6 +277,10 @@ class Tagger:
                     "history": self.history_,
                 },
             )
+
+    def _card(self) -> str:
+        """What the saved folder says of itself."""
+        return _model_card(self._fitted())
 
     @staticmethod
     def load(folder: Path) -> "Tagger":
@@ -284,6 +312,9 @@ class Tagger:
 
     def _restore(self, folder: Path) -> None:
         """Take up what `save_pretrained` wrote and the encoder's classifier does not read."""
+        if self.output == "crf":
+            self._extend_model()
+            self.model_.crf.restore(folder, "crf.")
 
     def _fitted(self) -> tuple[str, ...]:
         if self.types_ is None:
