@@ -1,7 +1,6 @@
 """The hidden Markov model of many sources, learned by exact EM."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,19 +10,18 @@ from tagweave import chain
 from tagweave.annotations import Annotations
 from tagweave.corpus import Corpus
 from tagweave.label_models.anchors import Counts, anchor
-from tagweave.label_models.base import LabelModel, not_fitted
+from tagweave.label_models.confusion import ConfusionModel
 from tagweave.label_models.crossings import without_crossings
 from tagweave.label_models.inference import Decoder, Potentials, infer
-from tagweave.label_models.tables import confusion_tables, transition_table
+from tagweave.label_models.tables import transition_table
 from tagweave.labels import StateSpace
-from tagweave.observations import Observations, Probabilities, observe
-from tagweave.progress import track
+from tagweave.observations import Observations
 from tagweave.report import Table
 from tagweave.soft_labels import SoftLabels
 
 
 @dataclass(kw_only=True)
-class HMM(LabelModel):
+class HMM(ConfusionModel):
     r"""A hidden Markov model whose labels are hidden and whose sources are independent given the label.
 
     \[ p(z, x) = p(z_1) \prod_{t>1} \Psi_{z_{t-1} z_t} \prod_t \prod_k \sum_j \Phi_{k z_t j} x_{tkj} \]
@@ -56,87 +54,30 @@ class HMM(LabelModel):
     name: ClassVar[str] = "hmm"
 
     state_space: StateSpace = "bio"
-    iterations: int = 20
-    tolerance: float = 1e-6
-    strength: float = 1.0
-    smoothing: float = 1.0
     decoding: Decoder = "viterbi"
-    probabilities: Probabilities = "posteriors"
-    statistics_: Counts | None = field(default=None, init=False, repr=False)
 
-    def _fit(self, corpus: Corpus, dev: Corpus | None) -> None:
-        corpus = without_crossings(corpus)
-        observations = observe(corpus, self.state_space, self.silence, self.probabilities)
+    def _begin(self, corpus: Corpus, observations: Observations) -> tuple[Counts, Counts]:
         priors = anchor(corpus, self.state_space, self.strength, self.smoothing)
-        fixed = observations.likelihoods()
-        self._take(priors.normalised(), fixed)
-        for iteration in track(range(self.iterations), "EM", self.iterations):
-            expected, log_likelihood = self._expect(observations)
-            self._record(iteration, log_likelihood, priors, list(fixed))
-            if self.converged:
-                break
-            self._take((priors + expected).normalised(), fixed)
+        return priors, priors.normalised()
 
-    def _expect(self, observations: Observations) -> tuple[Counts, float]:
-        """The E-step: expected numbers of events, and the log-likelihood."""
+    def _potentials(self, observations: Observations) -> Potentials:
         learned = self.learned()
         with np.errstate(divide="ignore"):
             start, transitions = np.log(learned.start), np.log(learned.transitions)
-        expected, log_likelihood = Counts(*(np.zeros_like(array) for array in learned.arrays())), 0.0
-        for part in observations.batches():
-            evidence = part.log_evidence(learned.emissions)
-            posterior = chain.forward_backward(start, transitions, evidence, part.offsets, pairs="sum")
-            first = part.offsets[:-1][np.diff(part.offsets) > 0]
-            moves = np.asarray(posterior.pair_marginals)
-            expected += Counts(posterior.marginals[first].sum(axis=0), moves, part.counts(posterior.marginals))
-            log_likelihood += float(posterior.log_partition.sum())
-        return expected, log_likelihood
+        return Potentials(start, transitions, observations.log_evidence(learned.emissions))
 
-    def _record(self, iteration: int, log_likelihood: float, priors: Counts, fixed: list[int]) -> None:
-        """Note the log-likelihood, and the objective: the same with the log of the priors."""
-        objective = log_likelihood
-        for counts, learned in zip(priors.arrays(), self.learned().arrays(), strict=True):
-            if counts.ndim == 3:
-                counts, learned = np.delete(counts, fixed, axis=0), np.delete(learned, fixed, axis=0)
-            objective += float((counts[counts > 0] * np.log(learned[counts > 0])).sum())
-        self.history_.append({"iteration": iteration, "log_likelihood": log_likelihood, "objective": objective})
-
-    @property
-    def converged(self) -> bool:
-        """Whether the last two iterations of the fit were as good as each other; else `iterations` was the limit."""
-        if len(self.history_) < 2:
-            return False
-        before, now = (record["objective"] for record in self.history_[-2:])
-        return now - before < self.tolerance * abs(before)
-
-    def _take(self, learned: Counts, fixed: Mapping[int, NDArray[np.float64]]) -> None:
-        for source, emissions in fixed.items():
-            learned.emissions[source] = emissions
-        self.statistics_ = learned
-
-    def learned(self) -> Counts:
-        """Start, transitions and emissions; rows sum to one."""
-        if self.statistics_ is None:
-            raise not_fitted(self.name)
-        return self.statistics_
+    def _expect(self, part: Observations) -> tuple[Counts, float]:
+        posterior = chain.forward_backward(*self._potentials(part), part.offsets, pairs="sum")
+        first = part.offsets[:-1][np.diff(part.offsets) > 0]
+        moves = np.asarray(posterior.pair_marginals)
+        counted = Counts(posterior.marginals[first].sum(axis=0), moves, part.counts(posterior.marginals))
+        return counted, float(posterior.log_partition.sum())
 
     def _infer(self, corpus: Corpus, features: NDArray[Any] | None) -> tuple[SoftLabels, Annotations]:
-        observations = observe(without_crossings(corpus), self.state_space, self.silence, self.probabilities)
-        parameters = self.learned()
-        with np.errstate(divide="ignore"):
-            start, transitions = np.log(parameters.start), np.log(parameters.transitions)
-        evidence = observations.log_evidence(parameters.emissions)
-        return infer(Potentials(start, transitions, evidence), corpus, observations.labels, self.decoding)
-
-    def parameters(self) -> dict[str, NDArray[Any]]:
-        """Start, transitions and emissions."""
-        return dict(zip(("start", "transitions", "emissions"), self.learned().arrays(), strict=True))
-
-    def _restore(self, parameters: Mapping[str, NDArray[Any]]) -> None:
-        self._take(Counts(parameters["start"], parameters["transitions"], parameters["emissions"]), {})
+        observations = self._observe(without_crossings(corpus))
+        return infer(self._potentials(observations), corpus, observations.labels, self.decoding)
 
     def tables(self) -> list[Table]:
         """The confusion of each source, and the transitions."""
-        learned, labels = self.learned(), self.labels
-        confusion = confusion_tables(self._fitted()[1], learned.emissions, labels)
-        return [*confusion, transition_table(learned.start, learned.transitions, labels)]
+        learned = self.learned()
+        return [*super().tables(), transition_table(learned.start, learned.transitions, self.labels)]

@@ -10,7 +10,7 @@ from tagweave.annotations import Annotations
 from tagweave.corpus import Corpus
 from tagweave.label_models.base import LabelModel
 from tagweave.labels import LabelSet
-from tagweave.observations import observe
+from tagweave.observations import Observations, observe
 from tagweave.soft_labels import SoftLabels
 
 
@@ -41,16 +41,41 @@ class MajorityVote(LabelModel):
 
     def _infer(self, corpus: Corpus, features: NDArray[Any] | None) -> tuple[SoftLabels, Annotations]:
         observations = observe(corpus, self.state_space, self.silence)
-        labels = observations.labels
-        count = sum((observations.source(k) for k in range(len(observations.sources))), np.zeros(1))
-        total = count.sum(axis=1, keepdims=True)
-        shares = np.where(total > 0, count / np.maximum(total, 1e-300), np.eye(len(labels))[0])
+        labels, shares = observations.labels, vote_shares(observations, self._weights())
         order = preference(labels)
         winners = order[np.isclose(shares, shares.max(axis=1, keepdims=True))[:, order].argmax(axis=1)]
         entities = Annotations.from_labels(winners, corpus.offsets, labels)
         if labels.state_space == "io":
             return SoftLabels.from_io(corpus.types, corpus.offsets, shares), entities
         return SoftLabels(corpus.types, corpus.offsets, shares.astype(np.float32)), entities
+
+    def _weights(self) -> NDArray[np.float64] | None:
+        """What the vote of each source counts, of shape [sources]; None for one each."""
+        return None
+
+
+def vote_shares(observations: Observations, weights: NDArray[np.floating] | None = None) -> NDArray[np.float64]:
+    """The share of the votes on each token that each label has; all for O where nobody votes.
+
+    Args:
+        observations: votes on some tokens.
+        weights: what the vote of each source counts, of shape [sources]; one each if there are none.
+
+    Returns:
+        Of shape [tokens, labels]; rows sum to one.
+    """
+    size = len(observations.labels)
+    count = np.zeros((int(observations.offsets[-1]), size))
+    for k in range(len(observations.sources)):
+        count += observations.source(k) * (1.0 if weights is None else weights[k])
+    return shares(count)
+
+
+def shares(count: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Counts of votes, of shape [tokens, labels], as shares; all for O where there are none."""
+    total = count.sum(axis=1, keepdims=True)
+    voted: NDArray[np.float64] = np.where(total > 0, count / np.maximum(total, 1e-300), np.eye(count.shape[1])[0])
+    return voted
 
 
 def preference(labels: LabelSet) -> NDArray[np.int64]:

@@ -1,0 +1,115 @@
+"""Models of confusion matrices, learned by exact EM: what the hidden Markov model and Dawid and Skene's have in common.
+
+Each source votes by a confusion matrix of its own, given the hidden label of the token. The models differ in what ties
+the labels together: a chain, or nothing. All else is here: first values and priors, the steps of expectation
+maximisation, the record of the objective, sources that are taken at their word.
+"""
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tagweave.corpus import Corpus
+from tagweave.label_models.anchors import Counts
+from tagweave.label_models.base import LabelModel, not_fitted
+from tagweave.label_models.crossings import without_crossings
+from tagweave.label_models.tables import confusion_tables
+from tagweave.observations import Observations, Probabilities, observe
+from tagweave.progress import track
+from tagweave.report import Table
+
+
+@dataclass(kw_only=True)
+class ConfusionModel(LabelModel):
+    """A label model whose sources vote independently of each other given the label of the token.
+
+    Attributes:
+        iterations: most iterations of EM.
+        tolerance: relative gain of the objective under which it stops.
+        strength: weight of the anchor in the priors, 1 for as much as the corpus has.
+        smoothing: pseudo-counts of each row of each source.
+        probabilities: whether a source that gives a probability for every label is taken at its word, or its
+            probabilities are noisy votes like others.
+        statistics_: what was learned.
+    """
+
+    iterations: int = 20
+    tolerance: float = 1e-6
+    strength: float = 1.0
+    smoothing: float = 1.0
+    probabilities: Probabilities = "posteriors"
+    statistics_: Counts | None = field(default=None, init=False, repr=False)
+
+    @abstractmethod
+    def _begin(self, corpus: Corpus, observations: Observations) -> tuple[Counts, Counts]:
+        """Pseudo-counts of the priors, and first values; neither of them of sources that are taken at their word."""
+
+    @abstractmethod
+    def _expect(self, part: Observations) -> tuple[Counts, float]:
+        """The E-step on some documents: expected numbers of events, and the log-likelihood."""
+
+    def _observe(self, corpus: Corpus) -> Observations:
+        return observe(corpus, self.state_space, self.silence, self.probabilities)
+
+    def _fit(self, corpus: Corpus, dev: Corpus | None) -> None:
+        corpus = without_crossings(corpus)
+        observations = self._observe(corpus)
+        fixed = observations.likelihoods()
+        priors, first = self._begin(corpus, observations)
+        self._take(first, fixed)
+        for iteration in track(range(self.iterations), "EM", self.iterations):
+            expected, log_likelihood = self._expect_all(observations)
+            self._record(iteration, log_likelihood, priors, list(fixed))
+            if self.converged:
+                break
+            self._take((priors + expected).normalised(), fixed)
+
+    def _expect_all(self, observations: Observations) -> tuple[Counts, float]:
+        expected, log_likelihood = Counts(*(np.zeros_like(array) for array in self.learned().arrays())), 0.0
+        for part in observations.batches():
+            counted, gained = self._expect(part)
+            expected, log_likelihood = expected + counted, log_likelihood + gained
+        return expected, log_likelihood
+
+    def _record(self, iteration: int, log_likelihood: float, priors: Counts, fixed: list[int]) -> None:
+        """Note the log-likelihood, and the objective: the same with the log of the priors."""
+        objective = log_likelihood
+        for counts, learned in zip(priors.arrays(), self.learned().arrays(), strict=True):
+            if counts.ndim == 3:
+                counts, learned = np.delete(counts, fixed, axis=0), np.delete(learned, fixed, axis=0)
+            objective += float((counts[counts > 0] * np.log(learned[counts > 0])).sum())
+        self.history_.append({"iteration": iteration, "log_likelihood": log_likelihood, "objective": objective})
+
+    @property
+    def converged(self) -> bool:
+        """Whether the last two iterations of the fit were as good as each other; else `iterations` was the limit."""
+        if len(self.history_) < 2:
+            return False
+        before, now = (record["objective"] for record in self.history_[-2:])
+        return now - before < self.tolerance * abs(before)
+
+    def _take(self, learned: Counts, fixed: Mapping[int, NDArray[np.float64]]) -> None:
+        for source, emissions in fixed.items():
+            learned.emissions[source] = emissions
+        self.statistics_ = learned
+
+    def learned(self) -> Counts:
+        """Start, transitions and emissions; rows sum to one."""
+        if self.statistics_ is None:
+            raise not_fitted(self.name)
+        return self.statistics_
+
+    def parameters(self) -> dict[str, NDArray[Any]]:
+        """Start, transitions and emissions."""
+        return dict(zip(("start", "transitions", "emissions"), self.learned().arrays(), strict=True))
+
+    def _restore(self, parameters: Mapping[str, NDArray[Any]]) -> None:
+        self._take(Counts(parameters["start"], parameters["transitions"], parameters["emissions"]), {})
+
+    def tables(self) -> list[Table]:
+        """The confusion of each source."""
+        return confusion_tables(self._fitted()[1], self.learned().emissions, self.labels)
