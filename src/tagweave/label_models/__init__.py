@@ -12,11 +12,12 @@ from tagweave.label_models.hmm import HMM
 from tagweave.label_models.linked_hmm import LinkedHMM
 from tagweave.label_models.links import links_from_sources
 from tagweave.label_models.majority_vote import MajorityVote
+from tagweave.label_models.naive_bayes import NaiveBayes
 from tagweave.label_models.span_vote import SpanVote
 
 LABEL_MODELS: dict[str, type[LabelModel]] = {
     model.name: model
-    for model in (BestConsensus, ConditionalHMM, ConditionalIID, HMM, LinkedHMM, MajorityVote, SpanVote)
+    for model in (BestConsensus, ConditionalHMM, ConditionalIID, HMM, LinkedHMM, MajorityVote, NaiveBayes, SpanVote)
 }
 """Every label model by the name that the command line knows."""
 
@@ -29,6 +30,7 @@ __all__ = [
     "LabelModel",
     "LinkedHMM",
     "MajorityVote",
+    "NaiveBayes",
     "SpanVote",
     "create_label_model",
     "links_from_sources",
