@@ -30,7 +30,16 @@ if TYPE_CHECKING:
     )
     from tagweave.evaluation import Scores, evaluate, score_tags
     from tagweave.formats import read, read_batches, write, write_batches
-    from tagweave.label_models import HMM, BestConsensus, ConditionalHMM, LabelModel, MajorityVote, SpanVote
+    from tagweave.label_models import (
+        HMM,
+        BestConsensus,
+        ConditionalHMM,
+        LabelModel,
+        LinkedHMM,
+        MajorityVote,
+        SpanVote,
+        links_from_sources,
+    )
     from tagweave.labels import LabelSet
     from tagweave.observations import Observations, observe
     from tagweave.report import Table
@@ -56,6 +65,7 @@ _MODULE_OF = {
     "LabelError": "errors",
     "LabelModel": "label_models",
     "LabelSet": "labels",
+    "LinkedHMM": "label_models",
     "MajorityVote": "label_models",
     "MissingExtraError": "errors",
     "NotFittedError": "errors",
@@ -80,6 +90,7 @@ _MODULE_OF = {
     "embed": "embeddings",
     "evaluate": "evaluation",
     "labeling_function": "sources",
+    "links_from_sources": "label_models",
     "load_sources": "sources",
     "observe": "observations",
     "read": "formats",
@@ -106,6 +117,7 @@ __all__ = [  # sorted as strings, capitals first
     "LabelError",
     "LabelModel",
     "LabelSet",
+    "LinkedHMM",
     "MajorityVote",
     "MissingExtraError",
     "NotFittedError",
@@ -131,6 +143,7 @@ __all__ = [  # sorted as strings, capitals first
     "embed",
     "evaluate",
     "labeling_function",
+    "links_from_sources",
     "load_sources",
     "observe",
     "read",

@@ -158,14 +158,13 @@ def expect(learned: Events, evidence: Evidence, in_order: bool) -> tuple[Events,
         pairs, marginals = np.asarray(posterior.pair_marginals), posterior.marginals.astype(np.float64)
         first = marginals[offsets[:-1][np.diff(offsets) > 0]] if in_order else marginals
         moves = pairs.sum(axis=0) if by_token else pairs
+        agreement = pairs[:, same].sum(axis=1) if by_token else np.zeros(len(part.links))
         found = expected._replace(
             start=first.sum(axis=0),
             transitions=moves if in_order else np.zeros_like(moves),
             judgements=right_votes(part.rules, learned.judgements, marginals),
             speaking=np.zeros_like(learned.speaking),
-            link_judgements=right_links(part.links, pairs[:, same].sum(axis=1))
-            if by_token
-            else 0 * learned.link_judgements,
+            link_judgements=right_links(part.links, agreement),
             link_speaking=np.zeros_like(learned.link_speaking),
         )
         expected = expected.plus(found)

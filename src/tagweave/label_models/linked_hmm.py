@@ -178,14 +178,16 @@ class LinkedHMM(LabelModel):
 
     def _priors(self, evidence: Evidence, spoken: Events) -> Events:
         """Pseudo-counts; those of labels grow with the corpus, those of judgements with the votes of the rule."""
-        labels, weight = evidence.rules.labels, self.balance_prior * (1 + len(evidence.links))
-        starts, moves = np.ones(len(labels), bool), np.zeros((len(labels), len(labels)), bool)
-        if self.chain:
-            starts, moves = labels.legal_starts, labels.legal_moves
+        labels, tokens, documents = evidence.rules.labels, len(evidence.links), len(evidence.rules.offsets) - 1
+        starts, moves = labels.legal_starts, labels.legal_moves
+        first = documents
+        if not self.chain:
+            starts, moves, first = np.ones_like(starts), np.zeros_like(moves), tokens
+        share = self.balance_prior / len(labels)
         shares = np.array([self.accuracy, 1 - self.accuracy])
         return Events(
-            start=np.where(starts, weight / len(labels) + _FLOOR, 0),
-            transitions=np.where(moves, weight / len(labels) ** 2 + _FLOOR, 0),
+            start=np.where(starts, share * first + _FLOOR, 0),
+            transitions=np.where(moves, share * tokens / len(labels) + _FLOOR, 0),
             judgements=spoken.judgements + self.accuracy_prior * spoken.speaking[:, None, :1] * shares + _FLOOR,
             speaking=np.ones_like(spoken.speaking),
             link_judgements=self.accuracy_prior * spoken.link_speaking[:, :1] * shares + _FLOOR,
