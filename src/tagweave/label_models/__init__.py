@@ -8,16 +8,29 @@ from tagweave.errors import unknown_name
 from tagweave.label_models.base import LabelModel
 from tagweave.label_models.best_consensus import BestConsensus
 from tagweave.label_models.conditional_hmm import ConditionalHMM, ConditionalIID
+from tagweave.label_models.dawid_skene import DawidSkene
 from tagweave.label_models.hmm import HMM
 from tagweave.label_models.linked_hmm import LinkedHMM
 from tagweave.label_models.links import links_from_sources
 from tagweave.label_models.majority_vote import MajorityVote
 from tagweave.label_models.naive_bayes import NaiveBayes
 from tagweave.label_models.span_vote import SpanVote
+from tagweave.label_models.weighted_vote import WeightedVote
 
 LABEL_MODELS: dict[str, type[LabelModel]] = {
     model.name: model
-    for model in (BestConsensus, ConditionalHMM, ConditionalIID, HMM, LinkedHMM, MajorityVote, NaiveBayes, SpanVote)
+    for model in (
+        BestConsensus,
+        ConditionalHMM,
+        ConditionalIID,
+        DawidSkene,
+        HMM,
+        LinkedHMM,
+        MajorityVote,
+        NaiveBayes,
+        SpanVote,
+        WeightedVote,
+    )
 }
 """Every label model by the name that the command line knows."""
 
@@ -27,11 +40,13 @@ __all__ = [
     "BestConsensus",
     "ConditionalHMM",
     "ConditionalIID",
+    "DawidSkene",
     "LabelModel",
     "LinkedHMM",
     "MajorityVote",
     "NaiveBayes",
     "SpanVote",
+    "WeightedVote",
     "create_label_model",
     "links_from_sources",
 ]

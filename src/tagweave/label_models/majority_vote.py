@@ -68,10 +68,10 @@ def vote_shares(observations: Observations, weights: NDArray[np.floating] | None
     count = np.zeros((int(observations.offsets[-1]), size))
     for k in range(len(observations.sources)):
         count += observations.source(k) * (1.0 if weights is None else weights[k])
-    return shares(count)
+    return as_shares(count)
 
 
-def shares(count: NDArray[np.float64]) -> NDArray[np.float64]:
+def as_shares(count: NDArray[np.float64]) -> NDArray[np.float64]:
     """Counts of votes, of shape [tokens, labels], as shares; all for O where there are none."""
     total = count.sum(axis=1, keepdims=True)
     voted: NDArray[np.float64] = np.where(total > 0, count / np.maximum(total, 1e-300), np.eye(count.shape[1])[0])
