@@ -1,5 +1,6 @@
 import os
 from collections.abc import Iterator
+from dataclasses import fields, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,8 +15,8 @@ from tagweave.alternate import AlternateTraining, Round, best_round, is_alternat
 from tagweave.annotations import Span
 from tagweave.corpus import Corpus, Document
 from tagweave.errors import DataError, StorageError
-from tagweave.label_models import HMM
-from tagweave.tagger import Tagger
+from tagweave.label_models import HMM, LABEL_MODELS, create_label_model
+from tagweave.tagger import TAGGERS, Tagger, create_tagger
 
 pytestmark = pytest.mark.filterwarnings("ignore:the tagger")  # so little text teaches it little
 
@@ -190,6 +191,25 @@ def test_a_folder_holds_one_run(encoder: str, train: Corpus, tmp_path: Path) -> 
         plan(encoder, rounds=1, label_model=HMM(iterations=4)).fit(train, folder=tmp_path, resume=True)
     with pytest.raises(StorageError, match="a run with other data, dev:"):
         plan(encoder, rounds=0).fit(corpus(11), corpus(6), folder=tmp_path, resume=True)
+    linked = Corpus.from_documents(Document(**{**_fields(d), "links": {"all": [Span(0, 2, "same")]}}) for d in train)
+    with pytest.raises(StorageError, match="a run with other data:"):
+        plan(encoder, rounds=0).fit(linked, folder=tmp_path, resume=True)
+
+
+@pytest.mark.parametrize("label_model", [name for name, model in LABEL_MODELS.items() if not model.uses_gold])
+@pytest.mark.parametrize("tagger", sorted(TAGGERS))
+def test_every_pair(encoder: str, train: Corpus, label_model: str, tagger: str) -> None:
+    own = {"encoder": encoder, "layers": (1, 2), "epochs": 1} if label_model.startswith("chmm") else {}
+    settings = {"encoder": encoder, "epochs": 1, "learning_rate": 5e-3, "window": 32, "overlap": 8}
+    training = plan(encoder, label_model=create_label_model(label_model, own), tagger=create_tagger(tagger, settings))
+    first, second = list(replace(training, rounds=1).run(train))
+    assert second.teacher is first.tagger
+    assert second.label_model.sources_ == (*train.sources, "tagger")
+    assert len(second.predict(train, "tagger")) == len(second.predict(train, "label-model")) == len(train)
+
+
+def _fields(document: Document) -> dict[str, Any]:
+    return {f.name: getattr(document, f.name) for f in fields(document)}
 
 
 def test_what_cannot_be_run(encoder: str, train: Corpus) -> None:

@@ -375,9 +375,10 @@ def _fingerprint(corpus: Corpus | None) -> str:
     """A digest of documents and votes."""
     digest = hashlib.sha256()
     if corpus is not None:
-        digest.update(repr((corpus.id_list, corpus.types, dict(corpus.coarse), list(corpus.sources))).encode())
+        names = (corpus.types, dict(corpus.coarse), list(corpus.sources), list(corpus.links))
+        digest.update(repr((corpus.id_list, *names)).encode())
         digest.update("\n".join(corpus.tokens.to_pylist()).encode(errors="surrogatepass"))
-        columns = [corpus.entities, *corpus.sources.values()]
+        columns = [corpus.entities, *corpus.sources.values(), *corpus.links.values()]
         for column in columns:
             for array in asdict(column).values() if column is not None else ():
                 digest.update(np.ascontiguousarray(array).tobytes() if isinstance(array, np.ndarray) else b"")
