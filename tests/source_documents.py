@@ -2,9 +2,9 @@
 
 from tagweave.corpus import Document
 from tagweave.formats.words import tokenize
+from tagweave.pipelines import parse
 from tagweave.sources import Source
 from tagweave.sources.base import checked
-from tagweave.sources.pipelines import parse
 
 
 def from_text(text: str, name: str = "d", group: str | None = None) -> Document:

@@ -29,6 +29,7 @@ LAYERS = [
     "report",
     "storage",
     "config",
+    "pipelines",
     "formats",
     "evaluation",
     "windows",

@@ -8,8 +8,8 @@ import spacy
 from source_documents import from_text, from_words, tagged
 from tagweave.corpus import Document
 from tagweave.errors import UsageError
+from tagweave.pipelines import load_pipeline
 from tagweave.sources import SpacyModel, create_source
-from tagweave.sources.pipelines import load_pipeline
 from tagweave.sources.truecasing import FormTable
 
 SENTENCE = "Angela Merkel visited Paris in March ."

@@ -12,9 +12,9 @@ from tagweave.annotating.statistics import Described, Statistics
 from tagweave.annotations import Span
 from tagweave.corpus import Document
 from tagweave.errors import SourceError, SourceTimeout, TagweaveError, UsageError
+from tagweave.pipelines import parse
 from tagweave.sources.base import Source, checked, groups
 from tagweave.sources.functions import FunctionSource
-from tagweave.sources.pipelines import parse
 
 TIME_LIMIT = 60.0
 """Seconds that a source may take for one document, or for those that it takes together."""

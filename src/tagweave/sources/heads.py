@@ -6,8 +6,8 @@ from typing import Any, Literal
 
 from tagweave.corpus import Document
 from tagweave.errors import UsageError
+from tagweave.pipelines import DEFAULT
 from tagweave.sources.base import Source, Votes
-from tagweave.sources.pipelines import DEFAULT
 from tagweave.sources.words import Form, PartOfSpeech, analysis, compared, forms, longest
 
 HYPHENS = frozenset("-\u2010\u2011\u2013")

@@ -16,10 +16,10 @@ import numpy as np
 from tagweave.annotations import Span
 from tagweave.corpus import Corpus, Document
 from tagweave.labels import OUTSIDE
+from tagweave.pipelines import DEFAULT
 from tagweave.sources.base import Source, Votes, groups
 from tagweave.sources.dictionary import Dictionary
 from tagweave.sources.phrase_files import Phrase
-from tagweave.sources.pipelines import DEFAULT
 from tagweave.sources.words import analysis, runs
 
 HYPHENS = ("-", "\u2010", "\u2011", "\u2013", "\u2212")

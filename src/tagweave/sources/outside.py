@@ -9,9 +9,9 @@ from typing import Any
 from tagweave.corpus import Document
 from tagweave.errors import UsageError
 from tagweave.labels import OUTSIDE
+from tagweave.pipelines import DEFAULT, load_pipeline
 from tagweave.sources.base import Source, Votes
 from tagweave.sources.phrase_files import read_phrases
-from tagweave.sources.pipelines import DEFAULT, load_pipeline
 from tagweave.sources.words import Form, PartOfSpeech, analysis, compared, forms, pipeline_for, runs
 
 ENGLISH_STOP_WORDS = frozenset(

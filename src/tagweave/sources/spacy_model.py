@@ -8,8 +8,8 @@ from typing import Any
 
 from tagweave.corpus import Document
 from tagweave.errors import UsageError
+from tagweave.pipelines import DEFAULT, load_pipeline, parse
 from tagweave.sources.base import Source, Vote, Votes
-from tagweave.sources.pipelines import DEFAULT, load_pipeline, parse
 from tagweave.sources.renaming import new_names
 from tagweave.sources.truecasing import FormTable, truecase
 

@@ -11,8 +11,8 @@ from tagweave.errors import FormatError, UsageError
 from tagweave.formats.base import placed
 from tagweave.formats.json_lines import parse_json
 from tagweave.formats.streams import read_lines, read_text
+from tagweave.pipelines import load_pipeline
 from tagweave.sources.base import Source, Votes
-from tagweave.sources.pipelines import load_pipeline
 from tagweave.sources.words import Phrases, analysis, longest, pipeline_for
 
 ANALYSED = {

@@ -12,8 +12,8 @@ from tagweave.corpus import Document
 from tagweave.errors import FormatError
 from tagweave.formats.json_lines import parse_json
 from tagweave.formats.streams import read_text, written
+from tagweave.pipelines import parse
 from tagweave.sources.base import Source, Votes
-from tagweave.sources.pipelines import parse
 
 _RARE = 0.25
 """A form that makes up less than this of a word's occurrences is not how the word is written."""

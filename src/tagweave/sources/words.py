@@ -7,8 +7,8 @@ from typing import Any, Generic, Literal, TypeVar
 from tagweave.annotations import Span
 from tagweave.corpus import Document
 from tagweave.errors import SourceError
+from tagweave.pipelines import DEFAULT
 from tagweave.sources.base import Source
-from tagweave.sources.pipelines import DEFAULT
 
 Form = Literal["exact", "lower", "lemma"]
 """How words are compared: as they are, in small letters, or by base forms in small letters, which need a pipeline."""
