@@ -15,6 +15,7 @@ from tagweave.label_models.links import links_from_sources
 from tagweave.label_models.majority_vote import MajorityVote
 from tagweave.label_models.naive_bayes import NaiveBayes
 from tagweave.label_models.span_vote import SpanVote
+from tagweave.label_models.swellshark import SwellShark
 from tagweave.label_models.weighted_vote import WeightedVote
 
 LABEL_MODELS: dict[str, type[LabelModel]] = {
@@ -29,6 +30,7 @@ LABEL_MODELS: dict[str, type[LabelModel]] = {
         MajorityVote,
         NaiveBayes,
         SpanVote,
+        SwellShark,
         WeightedVote,
     )
 }
@@ -46,6 +48,7 @@ __all__ = [
     "MajorityVote",
     "NaiveBayes",
     "SpanVote",
+    "SwellShark",
     "WeightedVote",
     "create_label_model",
     "links_from_sources",

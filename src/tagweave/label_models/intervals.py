@@ -1,4 +1,4 @@
-r"""Sets of spans that share no token, as a distribution: where each span has a weight, a set has the product of its own.
+r"""Sets of spans that share no token, as a distribution: the weight of a set is the product of those of its spans.
 
 \[ p(S) = \frac{1}{Z} \prod_{(i, y) \in S} w_{iy}, \qquad \text{no two spans in } S \text{ overlap} \]
 
@@ -84,7 +84,11 @@ def label_probabilities(
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
 def _best(
-    starts: NDArray[np.int64], ends: NDArray[np.int64], gains: NDArray[np.float64], tokens: int, first: NDArray[np.int64]
+    starts: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    gains: NDArray[np.float64],
+    tokens: int,
+    first: NDArray[np.int64],
 ) -> NDArray[np.bool_]:
     """Best sums from each token to the end, then the spans that make up the best."""
     best = np.zeros(tokens + 1)
