@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         LinkedHMM,
         MajorityVote,
         SpanVote,
+        SwellShark,
         links_from_sources,
     )
     from tagweave.labels import LabelSet
@@ -78,6 +79,7 @@ _MODULE_OF = {
     "Span": "annotations",
     "SpanVote": "label_models",
     "StorageError": "errors",
+    "SwellShark": "label_models",
     "Table": "report",
     "Tagger": "tagger",
     "TagweaveError": "errors",
@@ -130,6 +132,7 @@ __all__ = [  # sorted as strings, capitals first
     "Span",
     "SpanVote",
     "StorageError",
+    "SwellShark",
     "Table",
     "Tagger",
     "TagweaveError",

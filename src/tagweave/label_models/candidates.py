@@ -133,8 +133,8 @@ def observe_candidates(
     soft = {n: c for n, c in corpus.sources.items() if n not in hard}
     patterns = _patterns(labels, corpus)
     votes = np.full((len(candidates.starts), len(hard)), ABSTAIN, np.int8)
-    for column, source in enumerate(hard.values()):
-        votes[:, column] = span_votes(source.without_overlaps(), corpus.offsets, candidates, overlap)[0]
+    for column, spans in enumerate(hard.values()):
+        votes[:, column] = span_votes(spans.without_overlaps(), corpus.offsets, candidates, overlap)[0]
     said = np.zeros((len(votes), len(soft), patterns.shape[1]), np.float32)
     for column, source in enumerate(soft.values()):
         if isinstance(source, SoftLabels):

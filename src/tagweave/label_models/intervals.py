@@ -53,7 +53,8 @@ def span_marginals(
     first = np.searchsorted(starts, np.arange(tokens + 1))
     before, after = _forward(starts, ends, totals, tokens), _backward(ends, totals, tokens, first)
     outside = before[starts] + after[ends] - after[0]
-    return np.minimum(np.exp(outside[:, None] + log_weights), 1)
+    marginals: NDArray[np.float64] = np.minimum(np.exp(outside[:, None] + log_weights), 1)
+    return marginals
 
 
 def label_probabilities(

@@ -70,6 +70,8 @@ class SwellShark(LabelModel):
     \(q_k(y)\) is the probability of exactly this span and type
     (`tagweave.label_models.candidates.span_probabilities`) and \(\bar q_k\) its mean over the candidates of the fit.
 
+    With `sources` only spans that somebody votes for are candidates, so the accuracies are those on such spans.
+
     The hidden states are spans, so `state_space` changes nothing. For `silence`, read "candidate" for "token".
 
     Use it when sources know boundaries, and contradict each other in what a span is. It costs a second, and with noun
