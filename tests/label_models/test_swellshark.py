@@ -1,5 +1,6 @@
 """The generative model of votes on candidates, and what comes out of it."""
 
+from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from tagweave.corpus import Corpus, Document
 from tagweave.errors import UsageError
 from tagweave.evaluation import evaluate
 from tagweave.formats import read
-from tagweave.label_models import SpanVote, SwellShark, swellshark
+from tagweave.label_models import SpanVote, SwellShark
 from tagweave.label_models.beliefs import Beliefs, count, emissions, errors
 from tagweave.label_models.candidates import Candidates, observe_candidates, source_places
 from tagweave.observations import Observations
@@ -46,6 +47,11 @@ def observed(corpus: Corpus) -> Observations:
     return observe_candidates(corpus, Candidates.of(source_places(corpus), corpus.offsets), "always")
 
 
+def replace_parse(patch: pytest.MonkeyPatch, parse: Callable[[Corpus, str], Any]) -> None:
+    """Parts of speech by another function, in the very module of the class, which a doctest may have loaded twice."""
+    patch.setitem(SwellShark._features.__globals__, "parts_of_speech", parse)
+
+
 @pytest.mark.parametrize("propensity", ["source", "class"])
 @pytest.mark.parametrize("silence", ["token", "never", "always"])
 @pytest.mark.parametrize("strength", [0.0, 1.0])
@@ -63,7 +69,7 @@ def test_the_objective_never_falls(propensity: str, silence: str, strength: floa
 def test_accuracies_and_propensities_are_recovered(propensity: Any, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ANN401
     """Every place is a candidate, also where no source sees an entity: else accuracies are those on chosen places."""
     every = np.array([2, 0, 0], np.int8)
-    monkeypatch.setattr(swellshark, "parts_of_speech", lambda corpus, _: np.tile(every, 10 * len(corpus)))
+    replace_parse(monkeypatch, lambda corpus, _: np.tile(every, 10 * len(corpus)))
     settings: dict[str, Any] = {"candidates": "noun-phrases", "silence": "always", "strength": 0.0}
     learned = SwellShark(propensity=propensity, **settings).fit(simulated(600)).learned()
     np.testing.assert_allclose(learned.accuracy, list(ACCURACY.values()), atol=0.03)
@@ -138,6 +144,7 @@ def test_a_tagger_adds_candidates_and_is_believed(generator: str) -> None:
     assert [span[:3] for span in predicted[0].entities or ()] == [(0, 1, "PER")]
     assert [span[:3] for span in predicted[1].entities or ()] == [(2, 4, "PER")]
     assert np.isnan(model.learned().accuracy).tolist() == [False, True]
+    assert np.isfinite([record["objective"] for record in model.history_]).all()
     assert model.tables()[0].rows[1] == ("tagger", None, None, None)
 
 
@@ -151,7 +158,7 @@ def test_noun_phrases_bound_what_is_found_and_are_parsed_once(monkeypatch: pytes
         parses.append(len(read))
         return np.tile(np.array([0, 1, 2, 2, 0, 0], np.int8), len(read))
 
-    monkeypatch.setattr(swellshark, "parts_of_speech", parse)
+    replace_parse(monkeypatch, parse)
     model = SwellShark(candidates="noun-phrases", propensity="class").fit(corpus)
     assert [span[:3] for span in model.predict(corpus)[0].entities or ()] == [(2, 4, "PER")]
     assert parses == [5]

@@ -61,10 +61,16 @@ class Counts(NamedTuple):
         return Beliefs(self.balance / self.balance.sum(), accuracy, propensity)
 
     def log_prior(self, beliefs: Beliefs) -> float:
-        """Log-density of beliefs under Beta and Dirichlet priors with these pseudo-counts, but for a constant."""
+        """Log-density of beliefs under Beta and Dirichlet priors with these pseudo-counts, but for a constant.
+
+        NaN, of sources that are taken at their word, has no prior.
+        """
         accuracy, propensity = (np.stack([p, 1 - p], axis=-1) for p in (beliefs.accuracy, beliefs.propensity))
-        pairs = zip(self, (beliefs.balance, accuracy, propensity), strict=True)
-        return float(sum((counts[counts > 0] * np.log(chances[counts > 0])).sum() for counts, chances in pairs))
+        total = 0.0
+        for counts, chances in zip(self, (beliefs.balance, accuracy, propensity), strict=True):
+            known = ~np.isnan(chances)
+            total += float((counts[known] * np.log(chances[known])).sum())
+        return total
 
 
 def errors(observations: Observations) -> NDArray[np.float64]:
