@@ -10,12 +10,7 @@ from tagweave.cli.options import Coarse, Dev, Seed, Settings, Sources, choose, r
 
 def aggregate(
     train: Annotated[Path, typer.Argument(metavar="TRAIN", help="Documents with votes; their gold is not looked at.")],
-    model: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME", help="majority-vote, span-vote, hmm, chmm, chmm-iid or best-consensus (an oracle)."
-        ),
-    ],
+    model: Annotated[str, typer.Option(metavar="NAME", help="Label model: hmm, chmm, majority-vote, ...")],
     out: Annotated[Path, typer.Option(metavar="FILE", help="Where the labels go; `-` is standard output.")],
     sources: Sources = None,
     state_space: Annotated[
