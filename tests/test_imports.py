@@ -44,6 +44,7 @@ LAYERS = [
     "analysis",
     "tagger",
     "alternate",
+    "benchmark",
     "demo",
     "cli",
 ]

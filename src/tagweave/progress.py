@@ -19,6 +19,11 @@ def show(enabled: bool = True) -> None:
     _shown = enabled
 
 
+def shown() -> bool:
+    """Whether progress is shown."""
+    return _shown
+
+
 def say(message: str) -> None:
     """One line of progress."""
     if _shown:

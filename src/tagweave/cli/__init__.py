@@ -15,6 +15,7 @@ from tagweave.cli.aggregate import aggregate
 from tagweave.cli.alternate import alternate
 from tagweave.cli.analyze import analyze
 from tagweave.cli.annotate import annotate
+from tagweave.cli.benchmark import app as benchmark
 from tagweave.cli.compare import compare
 from tagweave.cli.convert import convert
 from tagweave.cli.demo import demo
@@ -33,6 +34,7 @@ app = typer.Typer(
 )
 for _command in (demo, annotate, analyze, compare, aggregate, train, alternate, predict, evaluate, convert):
     app.command()(_command)
+app.add_typer(benchmark, name="benchmark")
 
 
 def _print_version(wanted: bool) -> None:

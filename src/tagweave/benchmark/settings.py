@@ -1,0 +1,39 @@
+"""The settings of every system, the same for all data sets; what is not named here has its default."""
+
+import json
+from typing import Any
+
+from tagweave.encoder import locate
+
+ALTERNATE: dict[str, Any] = {"rounds": 3, "patience": 2}
+
+LABEL_MODELS: dict[str, dict[str, Any]] = {}
+"""By name; models on embeddings also get `embedding_layers`."""
+
+TAGGERS: dict[str, dict[str, Any]] = {
+    "bert": {"epochs": 3},
+    "bert-crf": {"epochs": 3, "output": "crf"},
+    "bond": {"epochs": 3},
+    "autoner": {"epochs": 3},
+}
+"""By name; `bert-crf` is the kind `bert` with another output."""
+
+TAGGER_KINDS = {"bert-crf": "bert"}
+
+SUPERVISED: dict[str, Any] = {"empty_share": 1.0}
+"""Beside those of the tagger, where it learns from gold: what says no entity is true there."""
+
+DEV_ONLY: dict[str, Any] = {**SUPERVISED, "epochs": 20}
+FINE_TUNED: dict[str, Any] = {**SUPERVISED, "epochs": 5}
+"""Epochs are more where there are few documents, and fixed, as there is nothing left to choose them by."""
+
+
+def embedding_layers(encoder: str) -> tuple[int, ...]:
+    """The layers of an encoder whose outputs make an embedding: a third of the way up, two thirds, and the last.
+
+    >>> embedding_layers("default")
+    (2, 4, 6)
+    """
+    config = json.loads((locate(encoder) / "config.json").read_text(encoding="utf-8"))
+    depth = int(config["num_hidden_layers"])
+    return tuple(sorted({max(1, round(depth * part / 3)) for part in (1, 2, 3)}))
