@@ -7,7 +7,7 @@ on exactly as if it had not stopped.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
@@ -44,6 +44,8 @@ class LoopSettings:
     """Sum the gradients of all batches of an epoch and take one step an epoch."""
     seed: int = 0
     """For dropout and everything else that is drawn."""
+    rate_factors: Mapping[str, float] = field(default_factory=dict)
+    """By which factor the parameters whose names start so learn faster."""
 
 
 class Step(NamedTuple):
@@ -100,10 +102,19 @@ class TrainingLoop(Generic[Item]):
         """Steps so far."""
         self._batches, self._loss, self._describe = batches, loss, describe
         self._parameters = {name: p for name, p in model.named_parameters() if p.requires_grad}
-        matrices = [p for p in self._parameters.values() if p.ndim > 1]
-        others = [p for p in self._parameters.values() if p.ndim <= 1]
-        groups = [{"params": matrices, "weight_decay": settings.weight_decay}, {"params": others, "weight_decay": 0.0}]
-        self._optimizer = torch.optim.AdamW(groups, lr=settings.learning_rate, fused=bool(self._parameters))
+        self._optimizer = torch.optim.AdamW(self._groups(), lr=settings.learning_rate, fused=bool(self._parameters))
+
+    def _groups(self) -> list[dict[str, Any]]:
+        """Parameters by how fast they learn and decay."""
+        groups: dict[tuple[float, float], list[nn.Parameter]] = {(1.0, self.settings.weight_decay): []}
+        for name, parameter in self._parameters.items():
+            factors = (factor for prefix, factor in self.settings.rate_factors.items() if name.startswith(prefix))
+            decay = self.settings.weight_decay if parameter.ndim > 1 else 0.0
+            groups.setdefault((next(factors, 1.0), decay), []).append(parameter)
+        return [
+            {"params": parameters, "factor": factor, "weight_decay": decay}
+            for (factor, decay), parameters in groups.items()
+        ]
 
     def __iter__(self) -> Iterator[Step]:
         """The steps that are left; the model has taken a step when it is yielded, and `save` then keeps it."""
@@ -162,7 +173,7 @@ class TrainingLoop(Generic[Item]):
             if not np.isfinite(norm):
                 raise TrainingError(self._not_finite("gradient", norm, describe()))
             for group in self._optimizer.param_groups:
-                group["lr"] = rate
+                group["lr"] = rate * group["factor"]
             self._optimizer.step()
         self._optimizer.zero_grad()
         return Step(self.epoch, self.step, loss, weight, rate, norm, epoch_ends=False)

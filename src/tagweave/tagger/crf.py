@@ -32,6 +32,11 @@ Ints: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float32]
 Mask: TypeAlias = NDArray[np.bool_]
 
+NAME = "crf."
+"""What the names of its parameters start with in a tagger's model."""
+RATE_FACTOR = 100.0
+"""How much faster its few parameters learn than the encoder; at the encoder's rate they would stay near zero."""
+
 
 def expected_log_likelihood(
     start: Tensor,
@@ -98,9 +103,7 @@ def _expected(probabilities: Tensor, scores: Tensor) -> Tensor:
     return probabilities * torch.where(probabilities > 0, scores, 0)
 
 
-def _gaps(
-    start: Tensor, transitions: Tensor, evidence: Tensor, unaries: Tensor, offsets: Ints, known: Mask
-) -> Tensor:
+def _gaps(start: Tensor, transitions: Tensor, evidence: Tensor, unaries: Tensor, offsets: Ints, known: Mask) -> Tensor:
     """Expected scores of the runs of unknown words with the moves into and out of them, added up by sequence.
 
     Every run is a chain of its own for each pair of labels of the words at its sides; at the edge of a sequence there
@@ -197,11 +200,11 @@ class Crf(nn.Module):
         return start, torch.where(legal_moves, self.transitions, -torch.inf), self.end
 
     @torch.no_grad()
-    def restore(self, folder: Path, prefix: str) -> None:
-        """Take up the scores that a model wrote to its safetensors under names with a prefix."""
+    def restore(self, folder: Path) -> None:
+        """Take up the scores from the safetensors of a tagger."""
         with safe_open(folder / "model.safetensors", "pt") as file:
             for name, parameter in self.named_parameters():
-                parameter.copy_(file.get_tensor(f"{prefix}{name}"))
+                parameter.copy_(file.get_tensor(f"{NAME}{name}"))
 
     @torch.no_grad()
     def read(self, offsets: Ints, emissions: Floats) -> tuple[SoftLabels, Annotations]:
@@ -242,7 +245,7 @@ class SoftSequences:
         known = self.known[words]
         edges = np.isin(words, self.offsets)
         ends = np.isin(words + 1, self.offsets)
-        starts = np.flatnonzero(edges | (np.diff(words, prefix=-2) != 1))
+        starts = np.flatnonzero(edges | (np.diff(words, prepend=-2) != 1))
         offsets = np.append(starts, len(words))
         opens, closes = edges[starts], ends[offsets[1:] - 1]
         unaries, pairs = (outputs.new_tensor(part) for part in legal_pairs(self.rows[words], offsets, opens, known))

@@ -7,7 +7,7 @@ import shutil
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +15,14 @@ from torch import Tensor, nn
 
 from tagweave.corpus import Corpus
 from tagweave.encoder import Encoder, device
-from tagweave.errors import DataError, StorageError, TagweaveWarning, UsageError
+from tagweave.errors import DataError, StorageError, TagweaveWarning, UsageError, unknown_name
 from tagweave.evaluation import evaluate
 from tagweave.progress import say, track
-from tagweave.tagger.model import Epoch, Tagger
+from tagweave.tagger.crf import NAME as CRF_NAME
+from tagweave.tagger.crf import RATE_FACTOR as CRF_RATE_FACTOR
+from tagweave.tagger.crf import SoftSequences
+from tagweave.tagger.model import Epoch, Output, Tagger
+from tagweave.tagger.targets import Objective
 from tagweave.training import LoopSettings, TrainingLoop
 from tagweave.windows import batches
 
@@ -39,6 +43,7 @@ class Fitting:
         tagger.types_, tagger.history_ = corpus.types if start is None else start.labels.types, []
         self._corpus = corpus.with_types(tagger.types_)
         self._objective = tagger._objective(self._corpus)
+        _check_output(tagger, self._objective)
         if start is None:
             tagger.encoder_ = Encoder.load(tagger.encoder)
             tagger.model_ = tagger.encoder_.classifier(tagger._outputs(), tagger.seed, tagger.dropout)
@@ -70,6 +75,7 @@ class Fitting:
             clip=tagger.clip,
             whole_batch=tagger.whole_batch,
             seed=tagger.seed,
+            rate_factors={CRF_NAME: CRF_RATE_FACTOR},
         )
 
     def _batches(self, epoch: int) -> list[NDArray[np.int64]]:
@@ -190,6 +196,13 @@ class Fitting:
                 "choose another folder"
             )
         self._tagger.history_ = notes["history"]
+
+
+def _check_output(tagger: Tagger, objective: Objective) -> None:
+    if tagger.output not in get_args(Output):
+        raise unknown_name("output", tagger.output, get_args(Output))
+    if tagger.output == "crf" and not isinstance(objective, SoftSequences):
+        raise UsageError(f"a {tagger.name} tagger has no output 'crf': leave the setting out")
 
 
 def _check_start(tagger: Tagger, start: Tagger) -> None:

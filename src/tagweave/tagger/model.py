@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from tagweave.annotations import Annotations
 from tagweave.classifier import all_word_logits, softmax, word_logits
 from tagweave.corpus import Corpus
 from tagweave.encoder import DEFAULT, Encoder, Precision, WordPieces, device, quiet, require_bert
-from tagweave.errors import NotFittedError, StorageError, UsageError, unknown_name
+from tagweave.errors import NotFittedError, StorageError, UsageError
 from tagweave.labels import LabelSet
 from tagweave.soft_labels import SoftLabels
 from tagweave.storage import new_folder, read_json, verify, write_json
@@ -73,9 +73,9 @@ class Tagger:
     encoder: str = DEFAULT
     """Name of the encoder, see `tagweave.encoder.locate`."""
     output: Output = "linear"
-    """`linear` takes every word's label for itself; `crf` puts a conditional random field on top, which learns scores of
-    neighbouring labels by the expected log-likelihood of whole sequences and makes illegal moves (O to I-X)
-    impossible."""
+    """`linear` takes every word's label for itself; `crf` puts a conditional random field on top. It learns scores of
+    neighbouring labels with those of words, by the expected log-likelihood of whole sequences, and illegal moves (O to
+    I-X) are impossible; see `tagweave.tagger.crf`."""
     epochs: int = 3
     """Passes over the corpus; with a dev set the best of them is kept."""
     learning_rate: float | None = None
@@ -205,10 +205,8 @@ class Tagger:
 
     def _objective(self, corpus: Corpus) -> Objective:
         """What is learned from a corpus with just the types of the tagger."""
-        if self.output not in get_args(Output):
-            raise unknown_name("output", self.output, get_args(Output))
         rows, known = targets(corpus, self.label_smoothing)
-        if self.output == "linear":
+        if self.output != "crf":
             return SoftTargets(rows, known, self.outside_weight)
         if self.outside_weight != 1:
             raise UsageError(
@@ -314,7 +312,7 @@ class Tagger:
         """Take up what `save_pretrained` wrote and the encoder's classifier does not read."""
         if self.output == "crf":
             self._extend_model()
-            self.model_.crf.restore(folder, "crf.")
+            self.model_.crf.restore(folder)
 
     def _fitted(self) -> tuple[str, ...]:
         if self.types_ is None:
