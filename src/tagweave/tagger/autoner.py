@@ -18,8 +18,7 @@ from tagweave.tagger.tie_or_break import TieOrBreak, decode, output_names
 
 @dataclass(kw_only=True)
 class AutoNER(Tagger):
-    r"""Tie or Break instead of labels (Shang et al., "Learning Named Entity Tagger using Domain-Specific Dictionary",
-    EMNLP 2018).
+    r"""Tie or Break in place of labels, learned from dictionaries (Shang et al., EMNLP 2018).
 
     A dictionary that matches a part of a name is wrong about its border, but right that its words belong together. So
     the model asks of the gap before each word whether it is a Tie or a Break, and of each stretch between two Breaks
@@ -39,9 +38,9 @@ class AutoNER(Tagger):
     A word's soft label is the distribution of the stretch that it lies in: with `p` the probabilities of its types,
     `p(O) = p_None`, and the first word has `p(B-X) = p_X`, each later one `p(I-X) = p_X`.
 
-    The published program predicts nothing at all for a batch with one Break or none, and takes the Break between a typed
-    span and a phrase of unknown type for open if the phrase comes second; neither is done here. In place of two LSTM
-    layers over characters there is the encoder of all taggers.
+    The published program predicts nothing at all for a batch with one Break or none, and leaves the gap between a typed
+    span and a phrase of unknown type open if the phrase comes second; neither is done here. In place of two LSTM layers
+    over characters there is the encoder of all taggers.
 
     Use it when sources are dictionaries, above all with a second, larger list of phrases without types. It costs what
     any tagger costs.
