@@ -73,6 +73,7 @@ class TrainingLoop(Generic[Item]):
         loss: gives the summed loss of a batch and what it weighs; the step is on their quotient. A batch of weight 0
             changes nothing.
         describe: names what is in a batch, for errors.
+        companion: a model that is not trained here, but saved and restored with the state.
 
     >>> model = nn.Linear(1, 1)
     >>> data = torch.tensor([[1.0], [2.0]])
@@ -91,8 +92,9 @@ class TrainingLoop(Generic[Item]):
         batches: Callable[[int], Sequence[Item]],
         loss: Callable[[Item], tuple[Tensor, float]],
         describe: Callable[[Item], str] = repr,
+        companion: nn.Module | None = None,
     ) -> None:
-        self.model = model
+        self.model, self._companion = model, companion
         self.settings = settings
         self.epoch = 0
         """The epoch of the next step."""
@@ -191,13 +193,13 @@ class TrainingLoop(Generic[Item]):
         )
 
     def save(self, folder: Path, notes: Mapping[str, Any] | None = None) -> None:
-        """Write the model's weights, the optimiser's state and the position to a folder, in one step.
+        """Write weights (also of the companion), the optimiser's state and the position to a folder, in one step.
 
         Args:
             folder: where; an older state in it is replaced.
             notes: anything that JSON can hold, given back by `restore`.
         """
-        arrays = {f"model.{name}": _array(value) for name, value in self.model.state_dict().items()}
+        arrays = {name: _array(value) for name, value in self._weights().items()}
         for name, parameter in self._parameters.items():
             for key, value in self._optimizer.state.get(parameter, {}).items():
                 arrays[f"optimizer.{key}.{name}"] = _array(value)
@@ -214,19 +216,28 @@ class TrainingLoop(Generic[Item]):
             StorageError: the folder is incomplete, changed, or of another model.
         """
         config, arrays = load_folder(folder, KIND)
-        weights = {name.removeprefix("model."): v for name, v in arrays.items() if name.startswith("model.")}
-        expected = {name: tuple(value.shape) for name, value in self.model.state_dict().items()}
-        if expected != {name: value.shape for name, value in weights.items()}:
+        weights = {name: value for name, value in arrays.items() if not name.startswith("optimizer.")}
+        expected = self._weights()
+        if {name: tuple(w.shape) for name, w in expected.items()} != {name: w.shape for name, w in weights.items()}:
             raise StorageError(f"{folder} holds the state of another model: choose another folder or start afresh")
-        self.model.load_state_dict({name: torch.from_numpy(value) for name, value in weights.items()})
+        with torch.no_grad():
+            for name, value in weights.items():
+                expected[name].copy_(torch.from_numpy(value))
         for name, parameter in self._parameters.items():
             for key in ("step", "exp_avg", "exp_avg_sq"):
                 if f"optimizer.{key}.{name}" in arrays:
-                    value = torch.from_numpy(arrays[f"optimizer.{key}.{name}"])
-                    self._optimizer.state[parameter][key] = value.to(parameter.device)
+                    state = torch.from_numpy(arrays[f"optimizer.{key}.{name}"])
+                    self._optimizer.state[parameter][key] = state.to(parameter.device)
         self.epoch, self.batch, self.step = config["epoch"], config["batch"], config["step"]
         notes: dict[str, Any] = config["notes"]
         return notes
+
+    def _weights(self) -> dict[str, Tensor]:
+        """All that is saved of the models."""
+        weights = {f"model.{name}": value for name, value in self.model.state_dict().items()}
+        if self._companion is not None:
+            weights |= {f"companion.{name}": value for name, value in self._companion.state_dict().items()}
+        return weights
 
 
 def _array(tensor: Tensor) -> NDArray[np.generic]:

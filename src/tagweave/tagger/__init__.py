@@ -6,12 +6,13 @@ from typing import Any
 from tagweave.config import create
 from tagweave.errors import unknown_name
 from tagweave.tagger.autoner import AutoNER
+from tagweave.tagger.bond import BOND
 from tagweave.tagger.model import Epoch, Tagger
 
-TAGGERS: dict[str, type[Tagger]] = {tagger.name: tagger for tagger in (Tagger, AutoNER)}
+TAGGERS: dict[str, type[Tagger]] = {tagger.name: tagger for tagger in (Tagger, AutoNER, BOND)}
 """Every tagger by the name that the command line knows."""
 
-__all__ = ["TAGGERS", "AutoNER", "Epoch", "Tagger", "create_tagger"]
+__all__ = ["BOND", "TAGGERS", "AutoNER", "Epoch", "Tagger", "create_tagger"]
 
 
 def create_tagger(name: str, settings: Mapping[str, Any] | None = None) -> Tagger:

@@ -28,17 +28,33 @@ from tagweave.windows import batches
 
 _BYTES_PER_PARAMETER = 32
 """Space for the best and the last state while one replaces another: 2 x (1 + 3) float32 numbers a parameter."""
+_BYTES_PER_COMPANION = 8
+"""The same of a model that is only kept: in the last state, and in the one that replaces it."""
 _NARROW = 384
 _RATE_NARROW, _RATE_WIDE = 4e-4, 1.5e-4
 
 
-class Fitting:
-    """One training of a tagger."""
+def highest_rate(tagger: Tagger) -> float:
+    """The highest learning rate of a tagger that has its model."""
+    if tagger.learning_rate is not None:
+        return tagger.learning_rate
+    return _RATE_NARROW if tagger.model_.config.hidden_size <= _NARROW else _RATE_WIDE
 
-    def __init__(self, tagger: Tagger, corpus: Corpus, dev: Corpus | None, start_from: Tagger | Path | None) -> None:
+
+class Fitting:
+    """One training of a tagger; it ends before its last epoch if that many steps have been taken."""
+
+    def __init__(
+        self,
+        tagger: Tagger,
+        corpus: Corpus,
+        dev: Corpus | None,
+        start_from: Tagger | Path | None,
+        steps: int | None = None,
+    ) -> None:
         if dev is not None and dev.entities is None:
             raise DataError("the dev documents have no gold entities, so no epoch can be chosen by them")
-        self._tagger, self._dev = tagger, dev
+        self._tagger, self._dev, self._steps = tagger, dev, steps
         start = Tagger.load(start_from) if isinstance(start_from, str | Path) else start_from
         tagger.types_, tagger.history_ = corpus.types if start is None else start.labels.types, []
         self._corpus = corpus.with_types(tagger.types_)
@@ -59,17 +75,16 @@ class Fitting:
         learnable = self._any(self._objective.known)
         self._learnable = learnable if learnable.any() else ~learnable
         self._with_entities = self._any(self._objective.known & self._objective.inside)
-        self._loop = TrainingLoop(tagger.model_, self._loop_settings(), self._batches, self._loss, self._describe)
+        self._loop = TrainingLoop(
+            tagger.model_, self._loop_settings(), self._batches, self._loss, self._describe, tagger._companion()
+        )
         self._best: dict[str, Tensor] | None = None
 
     def _loop_settings(self) -> LoopSettings:
         tagger = self._tagger
-        rate = tagger.learning_rate
-        if rate is None:
-            rate = _RATE_NARROW if tagger.model_.config.hidden_size <= _NARROW else _RATE_WIDE
         return LoopSettings(
             epochs=tagger.epochs,
-            learning_rate=rate,
+            learning_rate=highest_rate(tagger),
             warmup=tagger.warmup,
             weight_decay=tagger.weight_decay,
             clip=tagger.clip,
@@ -124,7 +139,7 @@ class Fitting:
         for step in track(self._loop, "training", self._tagger.epochs * steps):
             loss, weight = loss + step.loss * step.weight, weight + step.weight
             self._objective.after(self._loop.step)
-            if step.epoch_ends:
+            if step.epoch_ends or self._loop.step == self._steps:
                 epoch = Epoch(step.epoch + 1, loss / weight if weight else 0.0, step.learning_rate)
                 yield epoch if self._dev is None else self._scored(epoch, self._dev)
                 loss = weight = 0.0
@@ -145,7 +160,9 @@ class Fitting:
             self._best = {name: value.detach().clone() for name, value in self._tagger.model_.state_dict().items()}
 
     def _stops(self) -> bool:
-        """Whether the last epochs brought nothing."""
+        """Whether all steps have been taken, or the last epochs brought nothing."""
+        if self._steps is not None and self._loop.step >= self._steps:
+            return True
         patience, history = self._tagger.patience, self._tagger.history_
         if self._dev is None or patience is None or not history:
             return False
@@ -173,6 +190,8 @@ class Fitting:
     def _check_space(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         needed = _BYTES_PER_PARAMETER * sum(p.numel() for p in self._tagger.model_.parameters())
+        if (companion := self._tagger._companion()) is not None:
+            needed += _BYTES_PER_COMPANION * sum(p.numel() for p in companion.parameters())
         free = shutil.disk_usage(folder).free
         if free < needed:
             raise StorageError(
@@ -184,7 +203,8 @@ class Fitting:
         """What must be the same for a training to go on."""
         digest = hashlib.sha256(self._pieces.ids.tobytes() + self._corpus.offsets.tobytes())
         digest.update(self._objective.fingerprint())
-        return {"data": digest.hexdigest(), "tagger": self._tagger.name, **self._tagger.settings()}
+        own = {"data": digest.hexdigest(), "tagger": self._tagger.name, "steps": self._steps}
+        return {**own, **self._tagger.settings()}
 
     def _restore(self, folder: Path) -> None:
         notes = self._loop.restore(folder / "last")

@@ -49,6 +49,8 @@ class Epoch(NamedTuple):
     """Share of the dev tokens in a predicted entity."""
     best: bool = True
     """Whether the weights after it are the best so far; the latest are, without dev."""
+    stage: int = 1
+    """Stage of the training that it belongs to; only some taggers have a second."""
 
 
 @dataclass(kw_only=True)
@@ -202,6 +204,10 @@ class Tagger:
             from tagweave.tagger.crf import Crf
 
             self.model_.add_module("crf", Crf(self.labels))
+
+    def _companion(self) -> "torch.nn.Module | None":
+        """A model that is not trained, but belongs to the state of a training."""
+        return None
 
     def _objective(self, corpus: Corpus) -> Objective:
         """What is learned from a corpus with just the types of the tagger."""
