@@ -37,6 +37,8 @@ def test_a_span_that_begins_inside_another_of_its_source_is_settled_by_length() 
         ("token", [-1, -1, 0, 0], [0, 0, 0, 0]),
         ("sentence", [-1, -1, -1, -1], [0, 0, 0, 0]),
         ("document", [-1, -1, -1, -1], [-1, -1, -1, -1]),
+        ("sentence-strict", [-1, -1, -1, -1], [-1, -1, -1, -1]),
+        ("document-strict", [-1, -1, -1, -1], [-1, -1, -1, -1]),
         ("always", [-1, -1, -1, -1], [-1, -1, -1, -1]),
     ],
 )
@@ -45,6 +47,18 @@ def test_meaning_of_silence(silence: str, second: list[int], third: list[int]) -
     votes = observe(made, "io", silence).votes  # type: ignore[arg-type]
     assert votes[:4, 1].tolist() == second
     assert votes[4:, 1].tolist() == third
+
+
+@pytest.mark.parametrize(
+    ("silence", "first", "third"),
+    [("sentence", 0, 0), ("sentence-strict", -1, -1), ("document", 0, 0), ("document-strict", 0, -1)],
+)
+def test_strict_scopes_abstain_also_where_nobody_speaks(silence: str, first: int, third: int) -> None:
+    made = corpus({"a": [PER]}, {"a": []}, {"a": []}, groups=("g", "g", "h"))
+    votes = observe(made, "io", silence).votes[:, 0]  # type: ignore[arg-type]
+    assert votes[:4].tolist() == [1, 1, 0, 0]
+    assert votes[4:8].tolist() == [first] * 4
+    assert votes[8:].tolist() == [third] * 4
 
 
 def test_a_source_that_speaks_elsewhere_in_the_scope_votes_outside_where_it_is_silent() -> None:

@@ -24,13 +24,15 @@ ABSTAIN = -1
 _LEAST = 1e-6
 """Probabilities are read as at least this: no source can rule a label out."""
 
-Silence = Literal["never", "token", "sentence", "document", "always"]
+Silence = Literal["never", "token", "sentence", "document", "sentence-strict", "document-strict", "always"]
 """Where the silence of a source means that it abstains; everywhere else silence is a vote for O.
 
 - `never`: silence is always a vote for O.
 - `token`: a source abstains on a token where it is silent and another source votes for an entity.
 - `sentence`: a source that is silent in a whole sentence abstains there, if another source votes for an entity in it.
 - `document`: the same over all sentences of a group.
+- `sentence-strict`: a source that is silent in a whole sentence abstains there, also if all others are silent too.
+- `document-strict`: the same over all sentences of a group. This is what skweak does, with groups as its documents.
 - `always`: silence is never a vote.
 
 A source that did not run on a document always abstains there.
@@ -284,7 +286,8 @@ def settle_silence(
     """
     if silence == "always":
         return
-    scope = {"sentence": document, "document": group}.get(silence)
+    unit, _, strict = silence.partition("-")
+    scope = {"sentence": document, "document": group}.get(unit)
     anyone = np.zeros(len(votes), bool)
     for speaks in _speakers(votes, soft):
         anyone |= speaks
@@ -295,7 +298,8 @@ def settle_silence(
         if silence == "token":
             for_outside &= ~anyone
         elif scope is not None:
-            for_outside &= _anywhere(speaks, scope) | ~_anywhere(anyone, scope)
+            somewhere = _anywhere(speaks, scope)
+            for_outside &= somewhere if strict else somewhere | ~_anywhere(anyone, scope)
         if is_hard:
             votes[for_outside, column] = 0
         else:

@@ -1,6 +1,6 @@
 """The hidden Markov model of many sources, learned by exact EM."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,9 +13,10 @@ from tagweave.label_models.anchors import Counts, anchor
 from tagweave.label_models.confusion import ConfusionModel
 from tagweave.label_models.crossings import without_crossings
 from tagweave.label_models.inference import Decoder, Potentials, infer
+from tagweave.label_models.source_priors import SourcePriors, observed, source_priors
 from tagweave.label_models.tables import transition_table
 from tagweave.labels import StateSpace
-from tagweave.observations import Observations
+from tagweave.observations import Observations, observe
 from tagweave.report import Table
 from tagweave.soft_labels import SoftLabels
 
@@ -31,6 +32,14 @@ class HMM(ConfusionModel):
     an anchor, see `tagweave.label_models.anchors`. Sources that abstain on a token say nothing there. A source that
     gives a probability for every label is taken at its word, by Bayes' rule (`Observations.likelihoods`).
 
+    With `source_priors` the precision and recall of each source, set by hand, take the place of the anchor, as in
+    Lison et al. (`tagweave.label_models.source_priors` has the formula). Their model is
+
+        HMM(source_priors={...}, silence="never", iterations=10, probabilities="votes", only_observed=True)
+
+    but for their BILU labels, a start drawn by chance where its mean is taken here, and votes with priors of 1, which
+    ruled the other labels out. The model of skweak (Lison et al., 2021) has `silence="document-strict"`.
+
     Use it when sources contradict each other: it learns whom to believe about what. It costs seconds.
 
     Attributes:
@@ -41,6 +50,14 @@ class HMM(ConfusionModel):
         decoding: entities from the best path (Viterbi) or from the most probable label of each token.
         probabilities: whether a source that gives a probability for every label is taken at its word, or its
             probabilities are noisy votes like others (Li et al. 2021).
+        source_priors: precision and recall of every source, `{"names": (0.9, 0.6)}`, or by entity type,
+            `{"names": {"PER": (0.9, 0.6)}}`; empty for the anchor. A source that is taken at its word needs none.
+        prior_strength: pseudo-counts of each row of a source under `source_priors`.
+        only_observed: whether a label that no source votes for on a token is impossible there; where all sources
+            abstain every label is possible.
+
+    Raises:
+        UsageError: at `fit`, `source_priors` has a name or number that cannot be, or lacks a source.
 
     >>> from tagweave.annotations import Span
     >>> from tagweave.corpus import Document
@@ -55,16 +72,26 @@ class HMM(ConfusionModel):
 
     state_space: StateSpace = "bio"
     decoding: Decoder = "viterbi"
+    source_priors: SourcePriors = field(default_factory=dict)
+    prior_strength: float = 1000.0
+    only_observed: bool = False
 
     def _begin(self, corpus: Corpus, observations: Observations) -> tuple[Counts, Counts]:
-        priors = anchor(corpus, self.state_space, self.strength, self.smoothing)
+        if self.source_priors:
+            said = observe(corpus, self.state_space, "never", self.probabilities)
+            priors = source_priors(said, self.source_priors, self.prior_strength)
+        else:
+            priors = anchor(corpus, self.state_space, self.strength, self.smoothing)
         return priors, priors.normalised()
 
     def _potentials(self, observations: Observations) -> Potentials:
         learned = self.learned()
         with np.errstate(divide="ignore"):
             start, transitions = np.log(learned.start), np.log(learned.transitions)
-        return Potentials(start, transitions, observations.log_evidence(learned.emissions))
+        evidence = observations.log_evidence(learned.emissions)
+        if self.only_observed:
+            evidence[~observed(observations)] = -np.inf
+        return Potentials(start, transitions, evidence)
 
     def _expect(self, part: Observations) -> tuple[Counts, float]:
         posterior = chain.forward_backward(*self._potentials(part), part.offsets, pairs="sum")
