@@ -17,8 +17,9 @@ Special = Literal["supervised", "dev-only", "fine-tuned", "autoner"]
 SPECIALS: tuple[Special, ...] = ("supervised", "dev-only", "fine-tuned", "autoner")
 """Systems that are no label model with a tagger: what they learn from is not votes alone."""
 
-ALIASES = {"mv": "majority-vote", "mv-alt": "majority-vote-alt", "bond-mv": "majority-vote+bond"}
-"""Short names of the paper."""
+ALIASES = {"bond-mv": "majority-vote+bond"}
+MODEL_ALIASES = {"mv": "majority-vote"}
+"""Short names of the paper, of whole systems and of label models."""
 
 DEFAULT_SYSTEMS = (
     "supervised",
@@ -138,6 +139,8 @@ def parse_system(text: str) -> System:
     System(name='chmm-alt', label_model='chmm', tagger='bert', alternate=True, special=None)
     >>> parse_system("bond-mv").name
     'majority-vote+bond'
+    >>> parse_system("mv-alt").name
+    'majority-vote-alt'
     >>> parse_system("hmm+brt")
     Traceback (most recent call last):
     tagweave.errors.UsageError: no tagger is called 'brt'. Did you mean 'bert'? Known: autoner, bert, bert-crf, bond
@@ -149,14 +152,15 @@ def parse_system(text: str) -> System:
     base, plus, tagger = name.partition("+")
     alternate = base.endswith("-alt") and base not in LABEL_MODELS
     label_model = base.removesuffix("-alt") if alternate else base
+    label_model = MODEL_ALIASES.get(label_model, label_model)
     if label_model not in LABEL_MODELS:
         raise unknown_name("system", text, [*SPECIALS, *ALIASES, *LABEL_MODELS, *(f"{m}-alt" for m in LABEL_MODELS)])
     taggers = {*TAGGERS, *settings.TAGGERS}
     if plus and tagger not in taggers:
         raise unknown_name("tagger", tagger, taggers)
-    if alternate:
-        tagger = tagger or "bert"
-        name = f"{base}+{tagger}" if tagger != "bert" else base
+    tagger = tagger or "bert" * alternate
+    shown = tagger and not (alternate and tagger == "bert")
+    name = label_model + "-alt" * alternate + f"+{tagger}" * bool(shown)
     return System(name, label_model, tagger or None, alternate)
 
 
