@@ -13,6 +13,7 @@ from tagweave.label_models.hmm import HMM
 from tagweave.label_models.linked_hmm import LinkedHMM
 from tagweave.label_models.links import links_from_sources
 from tagweave.label_models.majority_vote import MajorityVote
+from tagweave.label_models.matrix_completion import MatrixCompletion
 from tagweave.label_models.naive_bayes import NaiveBayes
 from tagweave.label_models.span_vote import SpanVote
 from tagweave.label_models.swellshark import SwellShark
@@ -28,6 +29,7 @@ LABEL_MODELS: dict[str, type[LabelModel]] = {
         HMM,
         LinkedHMM,
         MajorityVote,
+        MatrixCompletion,
         NaiveBayes,
         SpanVote,
         SwellShark,
@@ -46,6 +48,7 @@ __all__ = [
     "LabelModel",
     "LinkedHMM",
     "MajorityVote",
+    "MatrixCompletion",
     "NaiveBayes",
     "SpanVote",
     "SwellShark",
