@@ -150,6 +150,17 @@ def test_weight_decay_leaves_biases_and_norms_alone() -> None:
     assert {name for name, p in model.named_parameters() if id(p) in decayed} == {"0.weight", "3.weight"}
 
 
+def test_some_parameters_learn_faster() -> None:
+    plain, fast = (small_model() for _ in range(2))
+    before = weights(plain)
+    next(iter(loop_of(plain, warmup=0, weight_decay=0)))
+    next(iter(loop_of(fast, warmup=0, weight_decay=0, rate_factors={"3.": 10.0})))
+    ratio = (weights(fast) - before) / (weights(plain) - before)
+    last = sum(p.numel() for p in plain[3].parameters())
+    assert ratio[-last:].tolist() == pytest.approx([10.0] * last, rel=1e-3)
+    assert ratio[:-last].nan_to_num(1).tolist() == pytest.approx([1.0] * (len(ratio) - last), rel=1e-3)
+
+
 def test_frozen_parameters_stay() -> None:
     model = small_model()
     first = model[0]

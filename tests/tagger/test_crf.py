@@ -22,7 +22,7 @@ from tagweave.soft_labels import SoftLabels
 from tagweave.tagger import Tagger
 from tagweave.tagger.crf import Crf, SoftSequences, expected_log_likelihood, legal_pairs
 from tagweave.tagger.fitting import Fitting
-from tagweave.tagger.targets import targets
+from tagweave.tagger.targets import Objective, SoftTargets, targets
 
 OFFSETS = np.array([0, 3, 3, 7, 8])
 LABELS = 3
@@ -348,6 +348,7 @@ def test_transformers_reads_the_folder_without_the_field(fitted: Tagger, tmp_pat
     fitted.save(tmp_path / "out")
     with safe_open(tmp_path / "out" / "model.safetensors", "pt") as file:
         assert {"crf.start", "crf.transitions", "crf.end"} <= set(file.keys())
+    assert "crf.*" in (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
     tagger = pipeline("token-classification", model=str(tmp_path / "out"), aggregation_strategy="first", device="cpu")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -367,6 +368,13 @@ def test_a_folder_from_before_the_setting_is_linear(tiny: str, tmp_path: Path, m
     assert np.array_equal(loaded.predict_proba(corpus).probabilities, linear.predict_proba(corpus).probabilities)
 
 
+class WithoutField(Tagger):
+    """A kind of tagger that learns otherwise."""
+
+    def _objective(self, corpus: Corpus) -> Objective:
+        return SoftTargets(*targets(corpus))
+
+
 def test_what_does_not_go_together_is_said(tiny: str, fitted: Tagger) -> None:
     corpus = sentences(4)
     with pytest.raises(UsageError, match="output=crf"):
@@ -375,3 +383,5 @@ def test_what_does_not_go_together_is_said(tiny: str, fitted: Tagger) -> None:
         make(tiny, outside_weight=0.5).fit(corpus)
     with pytest.raises(UsageError, match="crf"):
         make(tiny, output="crv").fit(corpus)
+    with pytest.raises(UsageError, match="bert tagger has no output 'crf'"):
+        WithoutField(encoder=tiny, output="crf").fit(corpus)

@@ -38,7 +38,7 @@ class Epoch(NamedTuple):
     epoch: int
     """From 1."""
     loss: float
-    """Mean expected cross-entropy of a word, as it was while the epoch ran."""
+    """Mean expected cross-entropy of a word, as it was while the epoch ran; with a CRF that of sequences by words."""
     learning_rate: float
     """At its last step."""
     f1: float | None = None
@@ -284,7 +284,7 @@ class Tagger:
 
     def _card(self) -> str:
         """What the saved folder says of itself."""
-        return _model_card(self._fitted())
+        return _model_card(self._fitted(), self.output == "crf")
 
     @staticmethod
     def load(folder: Path) -> "Tagger":
@@ -332,7 +332,13 @@ def _versions() -> dict[str, str]:
     return {"python": platform.python_version(), **found}
 
 
-def _model_card(types: tuple[str, ...]) -> str:
+_CRF_NOTE = """Tagweave also reads scores of neighbouring labels, `crf.*`, from the weights. The pipeline leaves them
+out, so it can find other entities.
+
+"""
+
+
+def _model_card(types: tuple[str, ...], crf: bool) -> str:
     return f"""---
 pipeline_tag: token-classification
 library_name: transformers
@@ -351,5 +357,6 @@ tagger = pipeline("token-classification", model="FOLDER", aggregation_strategy="
 tagger(["Words", "of", "a", "sentence"], is_split_into_words=True)
 ```
 
+{_CRF_NOTE if crf else ""}\
 With tagweave: `tagweave predict FOLDER FILE.jsonl --out OUT.jsonl`. Settings, seed and versions are in `{CONFIG}`.
 """
