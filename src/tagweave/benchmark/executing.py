@@ -8,17 +8,18 @@ from typing import Any
 from tagweave.alternate import Round, best_round
 from tagweave.benchmark.cells import Cell
 from tagweave.benchmark.datasets import DataSet, load_dataset
+from tagweave.benchmark.dictionaries import FULL, autoner_labels, list_sources
 from tagweave.benchmark.meter import Meter, machine, versions
 from tagweave.benchmark.scoring import SplitScores, score_splits
 from tagweave.benchmark.systems import System
 from tagweave.corpus import Corpus
-from tagweave.errors import UsageError
 from tagweave.label_models import LABEL_MODELS, links_from_sources
 from tagweave.progress import say
 from tagweave.storage import read_json, write_json
 from tagweave.tagger import Tagger
 
-OUTPUTS = ("label-model", "tagger")
+TYPES_OF_DICTIONARIES = {"AspectTerm": "TERM"}
+"""What types of the published dictionaries are called in the data sets, where that differs."""
 
 
 def execute(cell: Cell, data: Path, out: Path) -> dict[str, Any]:
@@ -122,7 +123,10 @@ class _Run:
 
     def _tagger(self, corpus: Corpus, dev: Corpus | None, start_from: Tagger | None = None) -> dict[str, Any]:
         """A tagger that learns from a corpus, the epoch chosen by dev."""
-        tagger = self._system.make_tagger(self._cell.encoder, self._cell.seed, **self._system.gold_settings())
+        changes = self._system.gold_settings()
+        if FULL in corpus.sources:
+            changes["full"] = (FULL,)
+        tagger = self._system.make_tagger(self._cell.encoder, self._cell.seed, **changes)
         with self._meter.timed("fit"):
             tagger.fit(corpus, dev, folder=self._work / "tagger", resume=True, start_from=start_from)
         with self._meter.timed("score"):
@@ -154,7 +158,7 @@ def prepare(data: DataSet, system: System) -> DataSet:
     if system.special in ("dev-only", "fine-tuned"):
         data = data.halved()
     if system.special == "autoner":
-        raise UsageError("autoner needs votes of dictionaries, which the benchmark cannot make yet")
+        return _with_dictionaries(data)
     if system.label_model is not None and LABEL_MODELS[system.label_model].name == "linked-hmm":
         links = [name for name in data.sources if name.startswith("link-")]
         data = replace(
@@ -164,6 +168,18 @@ def prepare(data: DataSet, system: System) -> DataSet:
             scored={split: links_from_sources(corpus, links) for split, corpus in data.scored.items()},
         )
     return data
+
+
+def _with_dictionaries(data: DataSet) -> DataSet:
+    """The data set with matches of the published dictionaries, or where there are none, of sources that are lists."""
+    core, full = (data.folder / "raw" / "dictionaries" / f"{data.name}-{kind}.tsv.gz" for kind in ("core", "full"))
+    if core.is_file() and full.is_file():
+        fit = autoner_labels(data.fit, core, full, rename=TYPES_OF_DICTIONARIES)
+        note = "learns from matches of the published dictionaries in place of votes"
+    else:
+        fit = data.fit.select_sources(list_sources(data.fit))
+        note = f"there are no published dictionaries: learns from {', '.join(fit.sources)}"
+    return replace(data, fit=fit, notes=(*data.notes, note))
 
 
 def _open(work: Path, settings: dict[str, Any]) -> None:

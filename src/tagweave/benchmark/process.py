@@ -26,7 +26,7 @@ def main(job: str) -> int:
     values: dict[str, Any] = json.loads(job)
     cell, out = Cell.from_json(values["cell"]), Path(values["out"])
     progress.show(values["progress"])
-    warnings.simplefilter("ignore", FutureWarning)
+    warnings.showwarning = _show_warning
     try:
         execute(cell, Path(values["data"]), out)
     except KeyboardInterrupt:
@@ -40,6 +40,10 @@ def main(job: str) -> int:
             traceback.print_exc()
         return 1
     return 0
+
+
+def _show_warning(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
+    progress.say(f"warning: {message}")
 
 
 if __name__ == "__main__":

@@ -67,6 +67,8 @@ def run(cells: Iterable[Cell], data: Path, out: Path, *, rerun: bool = False) ->
         rerun: run those again whose settings are not those of today.
     """
     summary, cells = Summary(), list(cells)
+    (out / "work").mkdir(parents=True, exist_ok=True)
+    (out / "work" / ".gitignore").write_text("*\n", encoding="utf-8")
     for number, cell in enumerate(cells, 1):
         place = f"[{number}/{len(cells)}] {cell.dataset}/{cell.name}"
         try:
@@ -100,10 +102,13 @@ def _make(cell: Cell, data: Path, out: Path, place: str) -> None:
 def taken_from_alternate(cell: Cell, out: Path) -> dict[str, Any] | None:
     """The result of a cell that is the first round of a finished alternate training, or its label model alone.
 
-    Only results that depend on a seed are taken: others cost little and their time is worth knowing.
+    Only results that depend on a seed are taken. Label models cost little and their time is worth knowing, so the
+    first seed of one is not taken either.
     """
     system = cell.parsed
     if system.label_model is None or system.alternate or system.special is not None or not system.has_chance:
+        return None
+    if system.tagger is None and cell.seed == 0:
         return None
     name = f"{system.label_model}-alt" + (f"+{system.tagger}" if system.tagger is not None else "")
     whole = replace(cell, system=parse_system(name).name)
