@@ -143,7 +143,8 @@ class TieOrBreak:
         target = target * (1 - self.label_smoothing) + self.label_smoothing / kinds
         weights = outputs.new_ones(kinds)
         weights[0] = self.outside_weight
-        return -(weights * target * scores.log_softmax(dim=1)).sum()
+        losses: torch.Tensor = -weights * target * scores.log_softmax(dim=1)
+        return losses.sum()
 
     def after(self, step: int) -> None:
         """Nothing changes from step to step."""
