@@ -204,7 +204,8 @@ class Fitting:
         digest = hashlib.sha256(self._pieces.ids.tobytes() + self._corpus.offsets.tobytes())
         digest.update(self._objective.fingerprint())
         own = {"data": digest.hexdigest(), "tagger": self._tagger.name, "steps": self._steps}
-        return {**own, **self._tagger.settings()}
+        settings = self._tagger.settings().items()  # with lists for tuples, as what is saved has them
+        return {**own, **{name: list(value) if isinstance(value, tuple) else value for name, value in settings}}
 
     def _restore(self, folder: Path) -> None:
         notes = self._loop.restore(folder / "last")
