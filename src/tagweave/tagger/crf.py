@@ -9,6 +9,12 @@ Soft labels say how probable each label of a word is, so what is learned from is
 labels. The objective is the expected log-likelihood \(E_q[\log p(z \mid x)] = E_q[s(z)] - \log Z\) (Safranchik et al.,
 AAAI 2020). The score is a sum over words and pairs of neighbours, so only the probabilities of labels and of pairs are
 needed, and where \(q\) is certain this is the ordinary log-likelihood.
+
+Illegal moves of BIO labels are impossible, in \(Z\) and in what is predicted; `legal_pairs` says what \(q\) is then.
+Words that are not known are summed out. Words whose document goes on outside of the batch have no first or last label.
+The published objective takes neighbours to be independent where their pairs are not given.
+
+Use it when entities have several words. It costs words times labels squared, little beside the encoder.
 """
 
 from collections.abc import Callable
