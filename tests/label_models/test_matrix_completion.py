@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from label_models.simulated_votes import Simulated, simulate
-from tagweave.corpus import Corpus
+from tagweave.annotations import Annotations
 from tagweave.errors import DataError, UsageError
 from tagweave.evaluation import evaluate
 from tagweave.formats import read
@@ -135,7 +135,7 @@ def test_a_tagger_is_believed_but_is_not_in_the_matrix() -> None:
     settings: dict[str, Any] = {"silence": "always", "class_balance": given(BALANCE, TYPES)}
     alone, with_tagger = (MatrixCompletion(**settings).fit(c) for c in (corpus, helped))
     np.testing.assert_array_equal(alone.learned()[1], with_tagger.learned()[1][:5])
-    voting = MatrixCompletion(probabilities="votes", **settings).fit(helped)
+    voting = MatrixCompletion(probabilities="votes", pull=0.0, **settings).fit(helped)
     assert voting.learned()[1][5, :, 2].min() > 0.9
 
 
@@ -143,11 +143,10 @@ def test_too_few_sources_are_an_error() -> None:
     corpus = votes(tokens=100).corpus(TYPES).select_sources(["s0", "s1"])
     with pytest.raises(DataError, match="at least 3 sources, but 2 vote"):
         MatrixCompletion().fit(corpus)
-    idle = Corpus.from_documents([d for d in corpus], TYPES).with_source(
-        "idle", corpus.sources["s0"].where(np.zeros(len(corpus.sources["s0"]), bool))
-    )  # type: ignore[union-attr,arg-type]
+    idle = Annotations.from_lists([[] for _ in corpus], corpus.vocabulary)
+    corpus = corpus.with_source("idle", idle)
     with pytest.raises(DataError, match="but 2 vote"):
-        MatrixCompletion(silence="always").fit(idle)
+        MatrixCompletion(silence="always").fit(corpus)
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,7 @@ class MatrixCompletion(LabelModel):
 
     Second moments determine \(\mu\) for two labels, but for more of them only up to a rotation, and rare labels
     hardly count in them. \(\lambda\) decides what the votes leave open, and without it the model falls far under a
-    majority vote on tokens of four types; the default was chosen on dev and keeps rare labels near \(\mu_0\).
+    majority vote on CoNLL-2003; the default was chosen on dev and keeps rare labels near \(\mu_0\).
 
     Spans that cross those of other sources are left out first (`without_crossings`). A source that gives a
     probability for every label is taken at its word, by Bayes' rule (`Observations.likelihoods`), and is not part of
