@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from tagweave.report import Table
     from tagweave.soft_labels import SoftLabels
     from tagweave.sources import Source, labeling_function, load_sources
-    from tagweave.tagger import Tagger
+    from tagweave.tagger import AutoNER, Tagger
 
 __version__ = "0.1.0"
 
@@ -59,6 +59,7 @@ _MODULE_OF = {
     "AlternateTraining": "alternate",
     "Analysis": "analysis",
     "Annotations": "annotations",
+    "AutoNER": "tagger",
     "BestConsensus": "label_models",
     "ConditionalHMM": "label_models",
     "Corpus": "corpus",
@@ -116,6 +117,7 @@ __all__ = [  # sorted as strings, capitals first
     "AlternateTraining",
     "Analysis",
     "Annotations",
+    "AutoNER",
     "BestConsensus",
     "ConditionalHMM",
     "Corpus",
