@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 from tagweave.benchmark.datasets import Sources
-from tagweave.benchmark.systems import System, parse_system
+from tagweave.benchmark.systems import System, defaults, parse_system
 from tagweave.errors import StorageError
 from tagweave.storage import read_json
 
@@ -67,10 +67,18 @@ class Cell:
         return plain
 
     def state(self, out: Path) -> State:
-        """Whether its result is there, and whether it was made with the settings of today."""
+        """Whether its result is there, and whether it was made with the settings of today.
+
+        A setting that a part did not have then and that has its default now makes no difference.
+        """
         if not self.path(out).is_file():
             return "missing"
-        return "finished" if read_json(self.path(out)).get("settings") == self.settings() else "stale"
+        then, now = read_json(self.path(out)).get("settings", {}), self.settings()
+        for part, own in now.items():
+            if isinstance(own, dict) and isinstance(then.get(part), dict):
+                usual = defaults(part, own.get("kind", ""))
+                now[part] = {k: v for k, v in own.items() if k in then[part] or k not in usual or usual[k] != v}
+        return "finished" if then == now else "stale"
 
     def to_json(self) -> dict[str, Any]:
         """The attributes by name."""

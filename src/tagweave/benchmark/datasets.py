@@ -46,6 +46,7 @@ class DataSet:
         sources: names of the sources, in their order.
         fit: what label models and taggers learn from, without gold: train, or dev and test where train has no votes.
         dev: documents with votes and gold, by which choices are made.
+        test: documents with votes, and gold where it is known.
         scored: the corpora with gold that scores are taken on, by name: dev, and test where its gold is known.
         notes: what a reader of the scores must know.
     """
@@ -55,6 +56,7 @@ class DataSet:
     sources: tuple[str, ...]
     fit: Corpus
     dev: Corpus
+    test: Corpus
     scored: dict[str, Corpus]
     notes: tuple[str, ...] = ()
 
@@ -114,7 +116,7 @@ def load_dataset(folder: Path, name: str, sources: Sources = "paper") -> DataSet
         documents = [document for split in ("dev", "test") for document in found[split]]
         fit = Corpus.from_documents(documents, types).with_entities(None)
         notes.append("train has no votes, so systems are fitted on the votes of dev and test, without gold")
-    return DataSet(name, folder, chosen, fit, found["dev"], scored, tuple(notes))
+    return DataSet(name, folder, chosen, fit, found["dev"], found["test"], scored, tuple(notes))
 
 
 def read_meta(folder: Path, name: str) -> dict[str, Any]:

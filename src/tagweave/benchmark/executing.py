@@ -13,7 +13,7 @@ from tagweave.benchmark.meter import Meter, machine, versions
 from tagweave.benchmark.scoring import SplitScores, score_splits
 from tagweave.benchmark.systems import System
 from tagweave.corpus import Corpus
-from tagweave.label_models import LABEL_MODELS, links_from_sources
+from tagweave.label_models import links_from_sources
 from tagweave.progress import say
 from tagweave.storage import read_json, write_json
 from tagweave.tagger import Tagger
@@ -99,7 +99,7 @@ class _Run:
         kept: list[dict[str, Any]] = read_json(path)["rounds"] if path.exists() else []
         training = self._system.training(self._cell.encoder, self._cell.seed)
         rounds = training.run(self._data.fit, self._dev, folder=self._work / "training", resume=True)
-        found = []
+        found: list[Round] = []
         while True:
             with self._meter.timed("fit"):
                 last = next(rounds, None)
@@ -159,7 +159,7 @@ def prepare(data: DataSet, system: System) -> DataSet:
         data = data.halved()
     if system.special == "autoner":
         return _with_dictionaries(data)
-    if system.label_model is not None and LABEL_MODELS[system.label_model].name == "linked-hmm":
+    if system.label_model == "linked-hmm":
         links = [name for name in data.sources if name.startswith("link-")]
         data = replace(
             data,

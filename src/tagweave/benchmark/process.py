@@ -1,7 +1,10 @@
 """One cell in a process of its own: `python -m tagweave.benchmark.process JOB`, where JOB is JSON."""
 
 import json
+import os
 import sys
+import threading
+import time
 import traceback
 import warnings
 from pathlib import Path
@@ -27,6 +30,7 @@ def main(job: str) -> int:
     cell, out = Cell.from_json(values["cell"]), Path(values["out"])
     progress.show(values["progress"])
     warnings.showwarning = _show_warning
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     try:
         execute(cell, Path(values["data"]), out)
     except KeyboardInterrupt:
@@ -40,6 +44,13 @@ def main(job: str) -> int:
             traceback.print_exc()
         return 1
     return 0
+
+
+def _end_with(parent: int) -> None:
+    """Ends this process when the one that started it has ended: else two could run the same cell."""
+    while os.getppid() == parent:
+        time.sleep(1)
+    os._exit(1)
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:

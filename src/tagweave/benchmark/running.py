@@ -133,13 +133,9 @@ def _run_in_process(cell: Cell, data: Path, out: Path) -> None:
     child = subprocess.Popen([sys.executable, "-m", "tagweave.benchmark.process", json.dumps(job)])
     try:
         status = child.wait()
-    except KeyboardInterrupt:
-        child.wait()
+    except BaseException:
+        _end(child)
         raise
-    finally:
-        if child.poll() is None:
-            child.terminate()
-            child.wait()
     if status == 130:
         raise KeyboardInterrupt
     if status:
@@ -149,3 +145,12 @@ def _run_in_process(cell: Cell, data: Path, out: Path) -> None:
             reason.unlink()
             raise TagweaveError(text)
         raise TagweaveError(f"the process ended with status {status}" + ", perhaps for want of memory" * (status == -9))
+
+
+def _end(child: "subprocess.Popen[bytes]") -> None:
+    """Wait for a process that was interrupted together with this one, or else interrupt it."""
+    try:
+        child.wait(timeout=5)
+    except subprocess.TimeoutExpired:
+        child.terminate()
+        child.wait()

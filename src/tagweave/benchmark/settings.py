@@ -7,8 +7,13 @@ from tagweave.encoder import locate
 
 ALTERNATE: dict[str, Any] = {"rounds": 3, "patience": 2}
 
-LABEL_MODELS: dict[str, dict[str, Any]] = {}
+LABEL_MODELS: dict[str, dict[str, Any]] = {
+    "swellshark-np": {"candidates": "noun-phrases", "propensity": "class"},
+}
 """By name; models on embeddings also get `embedding_layers`."""
+
+LABEL_MODEL_KINDS = {"mv": "majority-vote", "swellshark-np": "swellshark"}
+"""What a name of the benchmark stands for that is no label model's own."""
 
 TAGGERS: dict[str, dict[str, Any]] = {
     "bert": {"epochs": 3},
@@ -19,6 +24,7 @@ TAGGERS: dict[str, dict[str, Any]] = {
 """By name; `bert-crf` is the kind `bert` with another output."""
 
 TAGGER_KINDS = {"bert-crf": "bert"}
+"""The same for taggers."""
 
 SUPERVISED: dict[str, Any] = {"epochs": 6, "frozen_layers": 0, "empty_share": 1.0}
 """Beside those of the tagger, where it learns from gold. Gold is not noisy, so all layers may read all of it, and more

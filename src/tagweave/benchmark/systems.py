@@ -3,6 +3,8 @@
 MODEL is a label model. `+TAGGER` is a tagger that learns from its soft labels, `-alt` is alternate training of both.
 """
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
@@ -17,15 +19,14 @@ Special = Literal["supervised", "dev-only", "fine-tuned", "autoner"]
 SPECIALS: tuple[Special, ...] = ("supervised", "dev-only", "fine-tuned", "autoner")
 """Systems that are no label model with a tagger: what they learn from is not votes alone."""
 
-ALIASES = {"bond-mv": "majority-vote+bond"}
-MODEL_ALIASES = {"mv": "majority-vote"}
-"""Short names of the paper, of whole systems and of label models."""
+ALIASES = {"bond-mv": "mv+bond"}
+"""Names of the paper."""
 
 DEFAULT_SYSTEMS = (
     "supervised",
     "best-consensus",
     "autoner",
-    "swellshark+bert",
+    "swellshark-np+bert",
     "naive-bayes+bert",
     "linked-hmm+bert",
     "bond-mv",
@@ -79,7 +80,7 @@ class System:
     @property
     def uses_gold(self) -> bool:
         """Whether it reads gold to learn or to label, other than to choose."""
-        oracle = self.label_model is not None and LABEL_MODELS[self.label_model].uses_gold
+        oracle = self.label_model is not None and _label_model(self.label_model).uses_gold
         return oracle or self.special in ("supervised", "dev-only", "fine-tuned")
 
     def make_label_model(self, encoder: str, seed: int) -> LabelModel:
@@ -89,7 +90,7 @@ class System:
         given: dict[str, Any] = {"seed": seed, **settings.LABEL_MODELS.get(self.label_model, {})}
         if _takes_encoder(self.label_model):
             given = {"encoder": encoder, "layers": settings.embedding_layers(encoder), **given}
-        return create_label_model(self.label_model, given)
+        return create_label_model(_kind(self.label_model), given)
 
     def make_tagger(self, encoder: str, seed: int, **changes: Any) -> Tagger:  # noqa: ANN401
         """The tagger with the settings of the benchmark, and some changed."""
@@ -150,11 +151,13 @@ def parse_system(text: str) -> System:
         label_model = "chmm" if name == "fine-tuned" else None
         return System(name, label_model, "autoner" if name == "autoner" else "bert", special=name)
     base, plus, tagger = name.partition("+")
-    alternate = base.endswith("-alt") and base not in LABEL_MODELS
+    models = {*LABEL_MODELS, *settings.LABEL_MODEL_KINDS}
+    alternate = base.endswith("-alt") and base not in models
     label_model = base.removesuffix("-alt") if alternate else base
-    label_model = MODEL_ALIASES.get(label_model, label_model)
-    if label_model not in LABEL_MODELS:
-        raise unknown_name("system", text, [*SPECIALS, *ALIASES, *LABEL_MODELS, *(f"{m}-alt" for m in LABEL_MODELS)])
+    if label_model not in models:
+        raise unknown_name("system", text, [*SPECIALS, *ALIASES, *models, *(f"{model}-alt" for model in models)])
+    if label_model not in settings.LABEL_MODELS:
+        label_model = _kind(label_model)
     taggers = {*TAGGERS, *settings.TAGGERS}
     if plus and tagger not in taggers:
         raise unknown_name("tagger", tagger, taggers)
@@ -164,5 +167,21 @@ def parse_system(text: str) -> System:
     return System(name, label_model, tagger or None, alternate)
 
 
+def defaults(part: str, kind: str) -> dict[str, Any]:
+    """The default settings of a label model or tagger (`label_model`, `tagger`) as JSON has them, else nothing."""
+    parts: dict[str, Mapping[str, Any]] = {"label_model": LABEL_MODELS, "tagger": TAGGERS}
+    known = parts.get(part, {})
+    plain: dict[str, Any] = json.loads(json.dumps(known[kind]().settings())) if kind in known else {}
+    return plain
+
+
+def _kind(label_model: str) -> str:
+    return settings.LABEL_MODEL_KINDS.get(label_model, label_model)
+
+
+def _label_model(name: str) -> type[LabelModel]:
+    return LABEL_MODELS[_kind(name)]
+
+
 def _takes_encoder(label_model: str | None) -> bool:
-    return label_model is not None and "encoder" in {field.name for field in fields(LABEL_MODELS[label_model])}
+    return label_model is not None and "encoder" in {field.name for field in fields(_label_model(label_model))}

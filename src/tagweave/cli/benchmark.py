@@ -41,14 +41,26 @@ def paper(
     encoder: Annotated[
         str, typer.Option(metavar="NAME", help="A folder, a Hugging Face name, or `default` for the embedded MiniLM.")
     ] = "default",
+    only_tables: Annotated[
+        bool, typer.Option("--only-tables", help="Run nothing; make tables and figures of what is there.")
+    ] = False,
+    page: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Where the page of results goes, with its figures. [default: DIR/results.md]"
+        ),
+    ] = None,
     rerun: Annotated[bool, typer.Option("--rerun", help="Run again what was made with other settings.")] = False,
 ) -> None:
     """The tables of Li et al. (ACL 2021): every system on the same votes, beside the published numbers.
 
-    A run that was broken off goes on when the same command is given again.
+    A run that was broken off goes on when the same command is given again. Results are in DIR/cells, one file a run;
+    tables are made of all of them.
     """
     from tagweave.benchmark.datasets import DATASETS, data_folder
-    from tagweave.benchmark.running import plan, run
+    from tagweave.benchmark.facts import keep_facts
+    from tagweave.benchmark.page import render
+    from tagweave.benchmark.running import Summary, plan, run
     from tagweave.benchmark.systems import DEFAULT_SYSTEMS
 
     chosen = list(DATASETS) if datasets is None else _names(datasets)
@@ -63,11 +75,17 @@ def paper(
         gold_free=gold_free,
         seeds=seeds,
     )
-    summary = run(cells, data_folder(data), out, rerun=rerun)
+    summary = Summary()
+    if not only_tables:
+        folder = data_folder(data)
+        keep_facts(folder, out, chosen)
+        summary = run(cells, folder, out, rerun=rerun)
     for cell in summary.stale:
         typer.echo(f"{_shown(cell)}: made with other settings; --rerun makes it anew", err=True)
     for cell, reason in summary.failed.items():
         typer.echo(f"{_shown(cell)}: {reason}", err=True)
+    if only_tables or summary.finished or summary.stale:
+        typer.echo(f"the results are in {render(out, page)}", err=True)
     if summary.failed:
         raise typer.Exit(1)
 
