@@ -78,6 +78,21 @@ def test_a_killed_run_goes_on_exactly(tmp_path: Path, whole_batch: bool) -> None
         assert torch.equal(weights(other), weights(model))
 
 
+def test_a_companion_is_kept_and_not_trained(tmp_path: Path) -> None:
+    model, companion = small_model(), small_model(seed=5)
+    before = weights(companion)
+    loop = TrainingLoop(model, LoopSettings(epochs=2), batches, loss_of(model), companion=companion)
+    next(iter(loop))
+    loop.save(tmp_path / "state")
+    assert torch.equal(weights(companion), before)
+    other, taken = small_model(), small_model(seed=6)
+    TrainingLoop(other, LoopSettings(epochs=2), batches, loss_of(other), companion=taken).restore(tmp_path / "state")
+    assert torch.equal(weights(taken), before)
+    assert torch.equal(weights(other), weights(model))
+    with pytest.raises(StorageError, match="another model"):
+        TrainingLoop(other, LoopSettings(epochs=2), batches, loss_of(other)).restore(tmp_path / "state")
+
+
 def test_a_state_of_another_model_or_a_torn_one_is_refused(tmp_path: Path) -> None:
     loop = loop_of(small_model())
     next(iter(loop))
