@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from tagweave.report import Table
     from tagweave.soft_labels import SoftLabels
     from tagweave.sources import Source, labeling_function, load_sources
-    from tagweave.tagger import AutoNER, Tagger
+    from tagweave.tagger import BOND, AutoNER, Tagger
 
 __version__ = "0.1.0"
 
@@ -60,6 +60,7 @@ _MODULE_OF = {
     "Analysis": "analysis",
     "Annotations": "annotations",
     "AutoNER": "tagger",
+    "BOND": "tagger",
     "BestConsensus": "label_models",
     "ConditionalHMM": "label_models",
     "Corpus": "corpus",
@@ -118,6 +119,7 @@ __all__ = [  # sorted as strings, capitals first
     "Analysis",
     "Annotations",
     "AutoNER",
+    "BOND",
     "BestConsensus",
     "ConditionalHMM",
     "Corpus",

@@ -26,6 +26,39 @@ def test_a_tagger_with_its_settings(tagweave: CommandLine, encoder: str) -> None
     assert all(word in result.err for word in ("tagger", "majority-vote", "precision"))
 
 
+def test_a_trained_tagger_is_fine_tuned_on_gold(tagweave: CommandLine, encoder: str) -> None:
+    tagweave.fine("train", "labelled.jsonl", "--encoder", encoder, "--tagger", "bond", "--out", "weak", *QUICK)
+    write_lines(Path("gold.jsonl"), news(6, sources=False))
+    before = Path("weak/model.safetensors").read_bytes()
+    none = ["--set", "epochs=0"]
+    tagweave.fine("train", "gold.jsonl", "--from", "weak", "--encoder", encoder, "--out", "untouched", *none)
+    tagweave.fine("train", "gold.jsonl", "--from", "weak", "--encoder", encoder, "--out", "tuned", *QUICK)
+    assert Path("untouched/model.safetensors").read_bytes() == before == Path("weak/model.safetensors").read_bytes()
+    assert Path("tuned/model.safetensors").read_bytes() != before
+    kinds = {n: json.loads(Path(n, "tagweave.json").read_text(encoding="utf-8"))["tagger"] for n in ("weak", "tuned")}
+    assert kinds == {"weak": "bond", "tuned": "bert"}
+
+
+def test_what_cannot_be_fine_tuned(tagweave: CommandLine, encoder: str) -> None:
+    def tune(gold: str, start: str, *options: str) -> tuple[int, str]:
+        result = tagweave("train", gold, "--from", start, "--encoder", encoder, "--out", "tuned", *options)
+        return result.code, result.words
+
+    Path("empty").mkdir()
+    tagweave.fine("train", "labelled.jsonl", "--encoder", encoder, "--out", "weak", "--set", "epochs=0")
+    write_lines(Path("days.jsonl"), [{"id": "1", "tokens": ["Friday"], "entities": [[0, 1, "DAY"]]}])
+    for given, code, message in (
+        (("labelled.jsonl", "nowhere"), 1, "nowhere is no folder with a saved tagger"),
+        (("labelled.jsonl", "empty"), 1, "empty is no folder with a saved tagger"),
+        (("labelled.jsonl", "weak", "--tagger", "autoner"), 2, "cannot start from a bert tagger"),
+        (("labelled.jsonl", "weak", "--set", "output=crf"), 2, "give the setting output=linear"),
+        (("days.jsonl", "weak"), 1, "DAY"),
+    ):
+        found, words = tune(*given)
+        assert (found, message in words) == (code, True), words
+    assert not Path("tuned").exists()
+
+
 def test_mistakes(tagweave: CommandLine, encoder: str) -> None:
     setting = tagweave("train", "labelled.jsonl", "--encoder", encoder, "--out", "tagger", "--set", "epoch=2")
     assert (setting.code, "Did you mean 'epochs'?" in setting.words) == (2, True)
