@@ -52,7 +52,7 @@ def draw_figures(results: Results, folder: Path, prefix: str = "") -> dict[str, 
         "axes.grid": True,
         "grid.alpha": 0.3,
     }
-    for name, draw, height in ((ROUNDS, _rounds, 2.6), (COMPARED, _compared, 4.6)):
+    for name, draw, height in ((ROUNDS, _rounds, 2.6), (COMPARED, _compared, 1 + 0.2 * len(results.systems))):
         with mpl.rc_context(style):
             figure = Figure(figsize=(10, height), layout="constrained")
             FigureCanvasSVG(figure)
@@ -77,9 +77,11 @@ def _rounds(results: Results, dataset: str, axes: "Axes") -> None:
         axes.set_xticks(range(len(names)), names)
         axes.set_ylabel(f"F1 on {result.split}")
     best = strongest_baseline(results, dataset)
-    if best is not None:
+    if result is not None and best is not None:
         axes.axhline(best[1], linestyle="--", color="gray", label=published.title_of(best[0]))
-    if result is not None or best is not None:
+    if result is None:
+        axes.set_axis_off()
+    else:
         axes.legend()
 
 

@@ -99,8 +99,8 @@ def _machines(ways: list[Results]) -> str:
         text = f"{machine['processor']}, {machine['usable_cores']} of {machine['cores']} cores"
         if "device" in machine:
             text += f", {machine['device']}, {'bfloat16' if machine['bfloat16'] else 'float32'}"
-        version = record["versions"]
-        text += f" (Python {version['python']}" + f", torch {version['torch']}" * ("torch" in version) + ")"
+        packages = [f"{name} {record['versions'][name]}" for name in ("python", "torch") if name in record["versions"]]
+        text += f" ({', '.join(packages)})"
         counts[text] = counts.get(text, 0) + 1
     return "Made on: " + "; ".join(f"{text}: {count} cells" for text, count in sorted(counts.items())) + "."
 

@@ -80,9 +80,9 @@ def details_table(results: Results, dataset: str) -> Table:
         "recall",
         "F1",
         "±",
-        "paper: P",
-        "R",
-        "F1 ",
+        "paper P",
+        "paper R",
+        "paper F1",
         "encoder",
         "F1 - paper",
     )
