@@ -394,6 +394,18 @@ def test_the_pipeline_of_transformers_answers_alike(fitted: Tagger, tmp_path: Pa
     assert by_pipeline(tmp_path / "out", documents) == ours
 
 
+def test_an_entity_begins_with_b(fitted: Tagger) -> None:
+    corpus = Corpus.from_documents([Document("a", ["Ada", "left"]), Document("b", ["Oslo"])])
+    names = fitted.labels.names
+    assert names == ("O", "B-PER", "I-PER", "B-LOC", "I-LOC")
+    chances = np.array([[0.3, 0.25, 0.2, 0.15, 0.1], [0.1, 0.1, 0.6, 0.1, 0.1], [0.2, 0.1, 0.1, 0.1, 0.5]], np.float32)
+    soft_labels, entities = fitted._read(corpus.offsets, np.log(chances))
+    assert soft_labels.probabilities == pytest.approx(chances)
+    found = corpus.with_types(fitted.labels.types).with_entities(entities)
+    assert spans(found) == [[(0, 2, "PER")], []]  # word by word there would be (1, 2, "PER") and (0, 1, "LOC")
+    assert entities.scores == pytest.approx([(0.45 + 0.7) / 2])
+
+
 def test_the_default_encoder_learns_and_exports(tmp_path: Path) -> None:
     corpus = sentences(8)
     tagger = Tagger(epochs=10, learning_rate=2e-3, warmup=0, frozen_layers=5).fit(corpus)

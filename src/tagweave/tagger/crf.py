@@ -29,10 +29,11 @@ from safetensors import safe_open
 from torch import Tensor, nn
 
 from tagweave.annotations import Annotations
-from tagweave.chain import best_path, forward_backward
+from tagweave.chain import forward_backward
 from tagweave.chain.differentiable import log_partition
 from tagweave.labels import LabelSet
 from tagweave.soft_labels import SoftLabels
+from tagweave.tagger.reading import legal_scores, likeliest_entities
 
 Ints: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float32]
@@ -198,12 +199,8 @@ class Crf(nn.Module):
 
     def scores(self) -> tuple[Tensor, Tensor, Tensor]:
         """Start [labels], transitions [labels, labels] and end [labels], minus infinity where they are illegal."""
-        legal_starts, legal_moves = (
-            torch.from_numpy(legal).to(self.start.device)
-            for legal in (self.labels.legal_starts, self.labels.legal_moves)
-        )
-        start = torch.where(legal_starts, self.start, -torch.inf)
-        return start, torch.where(legal_moves, self.transitions, -torch.inf), self.end
+        starts, moves = (torch.from_numpy(scores).to(self.start.device) for scores in legal_scores(self.labels))
+        return self.start + starts, self.transitions + moves, self.end
 
     @torch.no_grad()
     def restore(self, folder: Path) -> None:
@@ -218,10 +215,9 @@ class Crf(nn.Module):
         start, transitions, end = (part.cpu().numpy() for part in self.scores())
         evidence = emissions.copy()
         evidence[(offsets[1:] - 1)[np.diff(offsets) > 0]] += end
-        chain = (start, transitions, evidence, offsets)
-        marginals = forward_backward(*chain).marginals.astype(np.float32)
+        marginals = forward_backward(start, transitions, evidence, offsets).marginals.astype(np.float32)
         soft_labels = SoftLabels(self.labels.types, offsets, marginals)
-        return soft_labels, soft_labels.scored(Annotations.from_labels(best_path(*chain), offsets, self.labels))
+        return soft_labels, likeliest_entities(start, transitions, evidence, soft_labels)
 
 
 @dataclass(eq=False)

@@ -19,6 +19,7 @@ from tagweave.errors import NotFittedError, StorageError, UsageError
 from tagweave.labels import LabelSet
 from tagweave.soft_labels import SoftLabels
 from tagweave.storage import new_folder, read_json, verify, write_json
+from tagweave.tagger.reading import legal_scores, likeliest_entities
 from tagweave.tagger.targets import Objective, SoftTargets, targets
 from tagweave.windows import Windows
 
@@ -59,7 +60,7 @@ class Tagger:
 
     It is trained on soft labels by KL divergence: on the first sub-word piece of each word, the loss is the expected
     cross-entropy `-sum_l y_l log p_l`. It differs from the divergence by a constant, and is the ordinary loss where the
-    labels are certain. Entities are read from the most probable label of each word.
+    labels are certain. Entities are read from the likeliest sequence of labels in which an entity begins with B.
 
     >>> from tagweave.annotations import Span
     >>> from tagweave.corpus import Document
@@ -233,7 +234,7 @@ class Tagger:
         if self.output == "crf":
             return self.model_.crf.read(offsets, outputs)  # type: ignore[no-any-return]
         soft_labels = SoftLabels(self._fitted(), offsets, softmax(outputs))
-        return soft_labels, soft_labels.annotations()
+        return soft_labels, likeliest_entities(*legal_scores(self.labels), outputs, soft_labels)
 
     def _outputs_of(self, corpus: Corpus) -> NDArray[np.float32]:
         """What the classifier says of each word, of shape [words, outputs]."""
@@ -348,7 +349,9 @@ tags: [named-entity-recognition, tagweave]
 # Named-entity recogniser
 
 A token classifier for the entity types {", ".join(types)}, trained by tagweave on soft labels. It reads each word from
-its first sub-word piece, so use the aggregation strategy `first`; others can end an entity inside a word.
+its first sub-word piece, so use the aggregation strategy `first`; others can end an entity inside a word. tagweave
+takes the likeliest sequence in which an entity begins with B; the pipeline decides word by word, which can break
+entities up.
 
 ```python
 from transformers import pipeline
