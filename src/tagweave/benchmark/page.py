@@ -67,7 +67,8 @@ def _opening(ways: list[Results], out: Path) -> Iterable[str]:
     yield (
         "The tables of Li et al. (ACL 2021) made anew on the public votes of the same sources. Scores are strict "
         "entity scores in percent, the mean over seeds; numbers in brackets are those that the paper printed. No gold "
-        "of train is used but by supervised systems."
+        "of train is used but by supervised systems. Where test has no public gold, scores are on dev, and the tables "
+        "say so; the paper's are always of test."
     )
     commands = "\n".join(command(results, out) for results in ways)
     yield f"## How to repeat them\n\n<!-- not run -->\n```console\n{commands}\n```"
@@ -178,7 +179,10 @@ def _appendix(ways: list[Results], facts: dict[str, Facts]) -> Iterable[str]:
         yield from _section(f"F1 with {results.way.title()}", "", tables.overview_table(results))
     if facts:
         yield "## Sources"
-        yield "Each source against gold, as the paper's appendix; those without the paper's scores are recommended."
+        yield (
+            "Each source against gold, as the paper's appendix; those without the paper's scores are recommended. The "
+            "printed F1 of CoreDictionaryUncased is a misprint of 54.8."
+        )
     for dataset, found in facts.items():
         yield f"### Sources of {dataset}, {found['scored_on']}"
         yield tables.sources_table(found, dataset).markdown()
