@@ -64,8 +64,6 @@ def test_details(results: Results) -> None:
         "encoder": "BioBERT",
         "F1 - paper": pytest.approx(-3.02),
     }
-    tuned = row(tables.details_table(results, "ncbi-disease"), system="SwellShark (hand-tuned)")
-    assert (tuned["F1"], tuned["paper F1"]) == (None, 80.8)
 
 
 def test_alternate_training(results: Results) -> None:
@@ -112,7 +110,7 @@ def test_missing_cells_are_counted(results: Results) -> None:
     missing = results.missing()
     assert ("chmm", "bc5cdr") in missing
     assert ("chmm", "ncbi-disease") not in missing
-    assert len(missing) == len(DATASETS) * 22 - 4
+    assert len(missing) == len(DATASETS) * 23 - 4
 
 
 def test_cost(results: Results) -> None:

@@ -27,6 +27,7 @@ DEFAULT_SYSTEMS = (
     "best-consensus",
     "autoner",
     "swellshark-np+bert",
+    "swellshark+bert",
     "naive-bayes+bert",
     "linked-hmm+bert",
     "bond-mv",

@@ -99,11 +99,6 @@ def details_table(results: Results, dataset: str) -> Table:
         theirs = (None, None, f1) if printed is None else tuple(printed)
         difference = None if result is None or f1 is None else result.mean() - f1
         rows.append((published.title_of(system), *ours, *theirs, _published_encoder(system, dataset), difference))
-    rows += [
-        (row.title, "-", *[None] * 5, *row.scores[dataset], None, None)
-        for row in published.MAIN_TABLE
-        if row.system is None and dataset in row.scores
-    ]
     return Table("", columns, tuple(rows))
 
 
