@@ -16,7 +16,7 @@ and evidence [tokens, labels], all of one float type, as logarithms. A first axi
 """
 
 from collections.abc import Callable
-from math import exp, inf, log, nan
+from math import exp, factorial, floor, inf, log, nan
 from typing import Any, TypeAlias, TypeVar, cast
 
 import numba
@@ -34,11 +34,23 @@ NO_PAIRS, PAIRS_SUMMED, PAIRS_BY_SENTENCE, PAIRS_BY_TOKEN = range(4)
 SMALLEST = 1e-120
 LARGEST = 1e90
 
+# For `_exponentiate`: the logarithm of about the smallest normal double; one over log(2); log(2) as a number with so
+# few digits that a thousand times it is exact, and the rest of log(2); one over the factorials.
+LOWEST = -708.0
+LOG2_E = 1.4426950408889634
+LN2_HIGH, LN2_LOW = 0.693147182464599609375, -1.904654299957767878541823e-9
+C2, C3, C4, C5, C6, C7, C8, C9, C10, C11, C12, C13 = (1 / factorial(k) for k in range(2, 14))
+
 
 def compiled(function: Function) -> Function:
     """Compile at the first call, keep the result on disk, release the interpreter lock, allow sums in any order."""
     decorate = numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract"})
     return cast(Function, decorate(function))
+
+
+def compiled_as_written(function: Function) -> Function:
+    """The same for arithmetic whose order matters."""
+    return cast(Function, numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})(function))
 
 
 @compiled
@@ -60,8 +72,8 @@ def of_sentence(potentials: Potentials, offsets: NDArray[np.int64], s: int) -> P
 
 
 @compiled
-def _exponentiate(values: FloatArray, result: FloatArray) -> float:
-    """Write `exp(values - top)` to `result`, both [rows, labels], and return `top`, the largest of `values`."""
+def _take_out(values: FloatArray, result: FloatArray) -> float:
+    """Write `values - top` to `result`, both [rows, labels], and return `top`, the largest of `values`."""
     top = -inf
     for i in range(values.shape[0]):
         for j in range(values.shape[1]):
@@ -70,19 +82,38 @@ def _exponentiate(values: FloatArray, result: FloatArray) -> float:
     shift = 0.0 if top == -inf else top
     for i in range(values.shape[0]):
         for j in range(values.shape[1]):
-            result[i, j] = exp(values[i, j] - shift)
+            result[i, j] = values[i, j] - shift
     return top
+
+
+@compiled_as_written
+def _exponentiate(values: FloatArray) -> None:
+    r"""Replace numbers up to zero by their exponentials, to the last bit but one; below -708 they count as zero.
+
+    \(e^x = 2^n e^r\) with whole \(n\) and \(|r| \le \log(2) / 2\), and \(e^r\) is its Taylor polynomial of degree 13.
+    Without branches and calls the loop does several numbers at a time, which `math.exp` cannot.
+    """
+    for k in range(len(values)):
+        x = values[k]
+        kept = LOWEST if x < LOWEST else x
+        n = floor(kept * LOG2_E + 0.5)
+        r = (kept - n * LN2_HIGH) - n * LN2_LOW
+        tail = C8 + r * (C9 + r * (C10 + r * (C11 + r * (C12 + r * C13))))
+        power = 1.0 + r * (1.0 + r * (C2 + r * (C3 + r * (C4 + r * (C5 + r * (C6 + r * (C7 + r * tail)))))))
+        two_to_n = np.int64((np.int64(n) + 1023) << 52).view(np.float64)
+        values[k] = 0.0 if x < LOWEST else power * two_to_n
 
 
 @compiled
 def _log_sum(values: FloatArray) -> float:
-    """The logarithm of the sum of the exponentials of some values; minus infinity where all are."""
-    top = -inf
+    """The logarithm of the sum of the exponentials of some values; minus infinity where all are, NaN where one is."""
+    top, total = -inf, 0.0
     for value in values:
+        total += value
         if value > top:
             top = value
     if top == -inf:
-        return -inf
+        return total
     total = 0.0
     for value in values:
         total += exp(value - top)
@@ -95,11 +126,16 @@ def _load_weights(
 ) -> float:
     """Fill the factors of one sentence, each token's largest being one; return the logarithm of what was taken out."""
     start_row, transitions, evidence = potentials
-    taken = _exponentiate(start_row.reshape(1, -1), start.reshape(1, -1))
-    for t in range(evidence.shape[0]):
-        taken += _exponentiate(evidence[t : t + 1], weights[t : t + 1])
+    length = evidence.shape[0]
+    taken = _take_out(start_row.reshape(1, -1), start.reshape(1, -1))
+    for t in range(length):
+        taken += _take_out(evidence[t : t + 1], weights[t : t + 1])
         if own_moves and t > 0:
-            taken += _exponentiate(transitions[t], moves[t])
+            taken += _take_out(transitions[t], moves[t])
+    _exponentiate(start)
+    _exponentiate(weights.reshape(-1))
+    if own_moves:
+        _exponentiate(moves[1:length].reshape(-1))
     return taken
 
 
@@ -234,30 +270,67 @@ def _add_shared_pairs(
 
 
 @compiled
-def _add_pairs(
+def _add_own_pairs(
     alpha: FloatArray,
     factors: tuple[FloatArray, FloatArray, int],
     future: FloatArray,
     pairs: FloatArray,
     pair_step: int,
-    logarithms: bool,
 ) -> float:
-    """The same for any kind of transitions, into `pairs[t * pair_step]`; factors are (moves, transitions, step)."""
+    """The same for transitions by token or pairs by token; factors are (moves, transitions, step)."""
     moves, transitions, step = factors
+    length, labels = alpha.shape
+    expected = 0.0
+    for t in range(1, length):
+        matrix, scores, sums, row = moves[t * step], transitions[t * step], pairs[t * pair_step], future[t]
+        for i in range(labels):
+            before = alpha[t - 1, i]
+            for j in range(labels):
+                probability = before * matrix[i, j] * row[j]
+                sums[i, j] += probability
+                expected += probability * (scores[i, j] if probability > 0 else 0.0)
+    return expected
+
+
+@compiled
+def _add_pairs_in_log_space(
+    alpha: FloatArray,
+    factors: tuple[FloatArray, FloatArray, int],
+    future: FloatArray,
+    pairs: FloatArray,
+    pair_step: int,
+) -> float:
+    """The same where `alpha` and `future` are logarithms."""
+    _, transitions, step = factors
     length, labels = alpha.shape
     expected = 0.0
     for t in range(1, length):
         for i in range(labels):
             for j in range(labels):
                 score = float(transitions[t * step, i, j])
-                if logarithms:
-                    probability = exp(alpha[t - 1, i] + score + future[t, j])
-                else:
-                    probability = alpha[t - 1, i] * moves[t * step, i, j] * future[t, j]
+                probability = exp(alpha[t - 1, i] + score + future[t, j])
                 if probability > 0:
                     pairs[t * pair_step, i, j] += probability
                     expected += probability * score
     return expected
+
+
+@compiled
+def _add_pairs(
+    alpha: FloatArray,
+    factors: tuple[FloatArray, FloatArray, int],
+    future: FloatArray,
+    pairs: FloatArray,
+    pair_step: int,
+    scaled: bool,
+) -> float:
+    """Add a sentence's pair marginals to `pairs[t * pair_step]`; return the expected sum of its transitions."""
+    moves, transitions, step = factors
+    if not scaled:
+        return _add_pairs_in_log_space(alpha, factors, future, pairs, pair_step)
+    if step == 0 and pair_step == 0:
+        return _add_shared_pairs(alpha, moves[0], future, transitions[0], pairs[0])
+    return _add_own_pairs(alpha, factors, future, pairs, pair_step)
 
 
 @compiled
@@ -294,7 +367,9 @@ def forward_backward(
     step = 0 if transitions.shape[0] == 1 else 1
     alpha, future = np.empty((longest, labels)), np.empty((longest, labels))
     moves, first_weights = np.empty((longest if step else 1, labels, labels)), np.empty(labels)
-    shift = 0.0 if step else _exponentiate(transitions[0], moves[0])
+    shift = 0.0 if step else _take_out(transitions[0], moves[0])
+    if step == 0:
+        _exponentiate(moves.reshape(-1))
     for s in range(len(offsets) - 1):
         first, last = offsets[s], offsets[s + 1]
         length = last - first
@@ -318,9 +393,6 @@ def forward_backward(
                     m[t, j] = 0.0
         elif mode != NO_PAIRS:
             place = first if mode == PAIRS_BY_TOKEN else (s if mode == PAIRS_BY_SENTENCE else 0)
-            if scaled and step == 0 and mode != PAIRS_BY_TOKEN:
-                expected = _add_shared_pairs(a, moves[0], f, transitions[0], pairs[place])
-            else:
-                pair_step = 1 if mode == PAIRS_BY_TOKEN else 0
-                expected = _add_pairs(a, (moves, own_transitions, step), f, pairs[place:], pair_step, not scaled)
+            pair_step = 1 if mode == PAIRS_BY_TOKEN else 0
+            expected = _add_pairs(a, (moves, own_transitions, step), f, pairs[place:], pair_step, scaled)
             expected_scores[s] = expected + _expected_evidence(own_start, own_evidence, m)

@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tagweave.chain import decoding, kernels
+from tagweave.chain.threads import blocks_of, run_blocks, thread_limit
 from tagweave.errors import DataError
 
 Pairs = Literal["none", "sum", "sentence", "token"]
@@ -90,8 +91,8 @@ def forward_backward(
     potentials, places = prepare(start, transitions, evidence, offsets)
     if pairs not in get_args(Pairs):
         raise DataError(f"pairs is {pairs!r}; it must be one of {', '.join(get_args(Pairs))}")
-    log_partition, expected_score, marginals, pair_marginals = run(potentials, places, MODES[pairs])
-    _check_possible(log_partition, places)
+    log_partition, expected_score, marginals, pair_marginals = run(potentials, places, MODES[pairs], thread_limit())
+    _check_results(log_partition, potentials, places)
     if pairs == "none":
         return Posterior(log_partition, marginals, None, None)
     entropy = np.maximum(log_partition - expected_score, 0.0)
@@ -116,8 +117,8 @@ def entropy(start: ArrayLike, transitions: ArrayLike, evidence: ArrayLike, offse
     array([1.3863])
     """
     potentials, places = prepare(start, transitions, evidence, offsets)
-    log_partition, expected_score, _, _ = run(potentials, places, kernels.PAIRS_SUMMED)
-    _check_possible(log_partition, places)
+    log_partition, expected_score, _, _ = run(potentials, places, kernels.PAIRS_SUMMED, thread_limit())
+    _check_results(log_partition, potentials, places)
     return np.maximum(log_partition - expected_score, 0.0)
 
 
@@ -132,6 +133,7 @@ def best_path(start: ArrayLike, transitions: ArrayLike, evidence: ArrayLike, off
     array([0, 1, 0])
     """
     potentials, places = prepare(start, transitions, evidence, offsets)
+    _check_tokens(potentials, places)
     path = np.zeros(len(potentials[2]), np.int64)
     impossible = decoding.best_path(potentials, places, path)
     if impossible >= 0:
@@ -140,22 +142,39 @@ def best_path(start: ArrayLike, transitions: ArrayLike, evidence: ArrayLike, off
 
 
 def run(
-    potentials: kernels.Potentials, offsets: NDArray[np.int64], mode: int
+    potentials: kernels.Potentials, offsets: NDArray[np.int64], mode: int, threads: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], kernels.FloatArray, kernels.FloatArray]:
-    """Log-partitions, expected scores, marginals and pair marginals of prepared potentials; impossible is no error."""
-    evidence = potentials[2]
+    """Log-partitions, expected scores, marginals and pair marginals of prepared potentials; impossible is no error.
+
+    The number of threads changes nothing about the results.
+    """
+    start, transitions, evidence = potentials
     tokens, labels = evidence.shape
     sentences = len(offsets) - 1
+    blocks = blocks_of(offsets)
     rows, kind = {
         kernels.NO_PAIRS: (0, evidence.dtype),
-        kernels.PAIRS_SUMMED: (1, np.dtype(np.float64)),
+        kernels.PAIRS_SUMMED: (len(blocks) - 1, np.dtype(np.float64)),
         kernels.PAIRS_BY_SENTENCE: (sentences, np.dtype(np.float64)),
         kernels.PAIRS_BY_TOKEN: (tokens, evidence.dtype),
     }[mode]
+    log_partitions, expected_scores = np.empty(sentences), np.empty(sentences)
     marginals, pairs = np.empty((tokens, labels), evidence.dtype), np.zeros((rows, labels, labels), kind)
-    results = (np.empty(sentences), np.empty(sentences), marginals, pairs)
-    kernels.forward_backward(potentials, offsets, mode, results)
-    return results
+
+    def work(block: int) -> None:
+        own = slice(blocks[block], blocks[block + 1])
+        own_pairs = {kernels.PAIRS_SUMMED: pairs[block : block + 1], kernels.PAIRS_BY_SENTENCE: pairs[own]}
+        kernels.forward_backward(
+            (start if len(start) == 1 else start[own], transitions, evidence),
+            offsets[own.start : own.stop + 1],
+            mode,
+            (log_partitions[own], expected_scores[own], marginals, own_pairs.get(mode, pairs)),
+        )
+
+    run_blocks(work, len(blocks) - 1, threads)
+    if mode == kernels.PAIRS_SUMMED:
+        pairs = pairs.sum(0, keepdims=True)
+    return log_partitions, expected_scores, marginals, pairs
 
 
 def prepare(
@@ -163,7 +182,7 @@ def prepare(
 ) -> tuple[kernels.Potentials, NDArray[np.int64]]:
     """Arrays as the kernels take them: one float type, contiguous, shared ones with a first axis of one; or DataError.
 
-    Nothing is copied that already is of the right kind.
+    Nothing is copied that already is of the right kind. Potentials of tokens may still hold NaN or plus infinity.
     """
     arrays = [np.asarray(start), np.asarray(transitions), np.asarray(evidence)]
     kind = np.result_type(np.float32, *(array.dtype for array in arrays))
@@ -177,7 +196,9 @@ def prepare(
         moves if moves.ndim == 3 else moves[np.newaxis],
         scores,
     )
-    _check_numbers(potentials, places)
+    _check_numbers("start", potentials[0])
+    if moves.ndim == 2:
+        _check_numbers("transitions", potentials[1])
     return potentials, places
 
 
@@ -201,21 +222,33 @@ def check_shapes(
         )
 
 
-def _check_numbers(potentials: kernels.Potentials, offsets: NDArray[np.int64]) -> None:
-    """Raise a DataError where a potential that is used is NaN or plus infinity."""
-    for name, values in zip(("start", "transitions", "evidence"), potentials, strict=True):
-        good = values < np.inf
-        if name == "transitions" and len(values) == len(potentials[2]) and not good.all():
-            good[offsets[:-1][offsets[1:] > offsets[:-1]]] = True
-        if not good.all():
-            entry = np.argwhere(~good)[0].tolist()
-            raise DataError(
-                f"{name}{entry} is {values[tuple(entry)]}; only finite numbers and minus infinity are allowed"
-            )
+def _check_numbers(name: str, values: kernels.FloatArray, unused: NDArray[np.int64] | None = None) -> None:
+    """Raise a DataError where a potential is NaN or plus infinity, but in the unused rows."""
+    good = values < np.inf
+    if unused is not None:
+        good[unused] = True
+    if not good.all():
+        entry = np.argwhere(~good)[0].tolist()
+        raise DataError(f"{name}{entry} is {values[tuple(entry)]}; only finite numbers and minus infinity are allowed")
 
 
-def _check_possible(log_partition: NDArray[np.float64], offsets: NDArray[np.int64]) -> None:
-    """Raise a DataError for the first sentence without any possible path."""
+def _check_tokens(potentials: kernels.Potentials, offsets: NDArray[np.int64]) -> None:
+    """Raise a DataError where a potential of a token is NaN or plus infinity."""
+    if len(potentials[1]) > 1:
+        _check_numbers("transitions", potentials[1], offsets[:-1][offsets[1:] > offsets[:-1]])
+    _check_numbers("evidence", potentials[2])
+
+
+def _check_results(
+    log_partition: NDArray[np.float64], potentials: kernels.Potentials, offsets: NDArray[np.int64]
+) -> None:
+    """Raise a DataError for a potential that is no number, or for the first sentence without any possible path.
+
+    Either makes a log-partition that is not finite, so the potentials are only searched where there is one.
+    """
+    if np.isfinite(log_partition).all():
+        return
+    _check_tokens(potentials, offsets)
     impossible = np.flatnonzero(np.isneginf(log_partition))
     if impossible.size:
         raise _no_path(int(impossible[0]), offsets)
