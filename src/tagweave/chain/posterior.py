@@ -92,7 +92,7 @@ def forward_backward(
     if pairs not in get_args(Pairs):
         raise DataError(f"pairs is {pairs!r}; it must be one of {', '.join(get_args(Pairs))}")
     log_partition, expected_score, marginals, pair_marginals = run(potentials, places, MODES[pairs], thread_limit())
-    _check_results(log_partition, potentials, places)
+    check_results(log_partition, potentials, places)
     if pairs == "none":
         return Posterior(log_partition, marginals, None, None)
     entropy = np.maximum(log_partition - expected_score, 0.0)
@@ -118,7 +118,7 @@ def entropy(start: ArrayLike, transitions: ArrayLike, evidence: ArrayLike, offse
     """
     potentials, places = prepare(start, transitions, evidence, offsets)
     log_partition, expected_score, _, _ = run(potentials, places, kernels.PAIRS_SUMMED, thread_limit())
-    _check_results(log_partition, potentials, places)
+    check_results(log_partition, potentials, places)
     return np.maximum(log_partition - expected_score, 0.0)
 
 
@@ -239,7 +239,7 @@ def _check_tokens(potentials: kernels.Potentials, offsets: NDArray[np.int64]) ->
     _check_numbers("evidence", potentials[2])
 
 
-def _check_results(
+def check_results(
     log_partition: NDArray[np.float64], potentials: kernels.Potentials, offsets: NDArray[np.int64]
 ) -> None:
     """Raise a DataError for a potential that is no number, or for the first sentence without any possible path.
