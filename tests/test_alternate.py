@@ -130,11 +130,12 @@ class Killed(BaseException):
     pass
 
 
-@pytest.mark.parametrize("steps", [11, 16])
+@pytest.mark.parametrize(("kind", "steps"), [("bert", 11), ("bert", 16), ("bond", 16)])
 def test_killed_again_and_again_it_ends_the_same(
-    encoder: str, train: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, steps: int
+    encoder: str, train: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, steps: int
 ) -> None:
-    dev, training = corpus(6), plan(encoder, rounds=3, refine_whole_batch=True)
+    tagger = create_tagger(kind, plan(encoder).tagger.settings())
+    dev, training = corpus(6), plan(encoder, tagger=tagger, rounds=3, refine_whole_batch=True)
     for _ in training.run(train, dev, folder=tmp_path / "whole"):
         pass
     replace = os.replace

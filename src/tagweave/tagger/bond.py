@@ -73,8 +73,8 @@ class BOND(Tagger):
 
     first_steps: int | None = None
     self_epochs: int = 2
-    self_rate: float = 0.25
-    period: int = 50
+    self_rate: float = 0.5
+    period: int = 200
     confidence: float = 0.9
     hard: bool = False
     fresh: bool = False
