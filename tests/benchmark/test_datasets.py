@@ -40,8 +40,9 @@ def test_gold_of_train_is_where_the_data_set_has_it(tiny_data: Path) -> None:
 
 def test_halves_of_dev_are_learned_from_and_scored_only_where_test_cannot_be(tiny_data: Path) -> None:
     whole = load_dataset(tiny_data, "laptop-review")
-    assert whole.halved() is whole
-    data = load_dataset(tiny_data, "bc5cdr").halved()
+    assert set(whole.with_dev_to_learn().scored) == {"test"}
+    assert whole.with_dev_to_learn().dev is whole.dev
+    data = load_dataset(tiny_data, "bc5cdr").with_dev_to_learn()
     assert data.dev.id_list == [f"dev-{n}" for n in range(4)]
     assert data.scored["dev"].id_list == [f"dev-{n}" for n in range(4, 8)]
     assert "first 4 dev documents and is scored on the other 4" in data.notes[-1]

@@ -156,7 +156,7 @@ class _Run:
 def prepare(data: DataSet, system: System) -> DataSet:
     """The data set as a system reads it."""
     if system.special in ("dev-only", "fine-tuned"):
-        data = data.halved()
+        data = data.with_dev_to_learn()
     if system.special == "autoner":
         return _with_dictionaries(data)
     if system.label_model == "linked-hmm":
