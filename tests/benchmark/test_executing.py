@@ -113,7 +113,8 @@ def test_taggers_without_a_label_model(
     assert (dev is None) == (system == "dev-only")
     assert list(corpus.sources) == (["core", "full"] if system == "autoner" else [])
     assert (corpus.entities is None) == (system == "autoner")
-    assert 0 <= record["scores"]["dev"]["f1"] <= 100
+    scored = {"test"} if system == "dev-only" and learned == 8 else {"dev"} | ({"test"} if learned > 4 else set())
+    assert set(record["scores"]) == scored
     assert any("first 4 dev documents" in note for note in record["notes"]) == (system == "dev-only" and learned == 4)
 
 
