@@ -5,7 +5,8 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from tagweave.chain.kernels import FloatArray, Potentials, compiled, longest_sentence, of_sentence
+from tagweave.chain.compiling import FloatArray, Potentials, compiled
+from tagweave.chain.kernels import longest_sentence, of_sentence
 
 
 @compiled

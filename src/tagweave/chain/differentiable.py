@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from tagweave.chain import covariances, kernels, padded
+from tagweave.chain import compiling, covariances, kernels, padded
 from tagweave.chain.posterior import check_shapes, run
 from tagweave.chain.threads import thread_limit
 
@@ -188,7 +188,7 @@ def _prepare(
     return detached, places.to(evidence.device), kind
 
 
-def _as_arrays(potentials: Potentials) -> kernels.Potentials:
+def _as_arrays(potentials: Potentials) -> compiling.Potentials:
     """Potentials as the kernels take them, without a copy where they are contiguous."""
     start, transitions, evidence = (part.contiguous().numpy() for part in potentials)
     return (

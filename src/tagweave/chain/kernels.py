@@ -15,17 +15,12 @@ Every kernel takes `potentials`, the tuple of start [1 or sentences, labels], tr
 and evidence [tokens, labels], all of one float type, as logarithms. A first axis of one means: shared by all.
 """
 
-from collections.abc import Callable
 from math import exp, factorial, floor, inf, log, nan
-from typing import Any, TypeAlias, TypeVar, cast
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
-FloatArray: TypeAlias = NDArray[np.floating[Any]]
-Potentials: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
-Function = TypeVar("Function", bound=Callable[..., Any])
+from tagweave.chain.compiling import FloatArray, Potentials, compiled, compiled_as_written
 
 # What `forward_backward` does with the pair marginals: nothing, one sum, one sum per sentence, one matrix per token.
 NO_PAIRS, PAIRS_SUMMED, PAIRS_BY_SENTENCE, PAIRS_BY_TOKEN = range(4)
@@ -40,17 +35,6 @@ LOWEST = -708.0
 LOG2_E = 1.4426950408889634
 LN2_HIGH, LN2_LOW = 0.693147182464599609375, -1.904654299957767878541823e-9
 C2, C3, C4, C5, C6, C7, C8, C9, C10, C11, C12, C13 = (1 / factorial(k) for k in range(2, 14))
-
-
-def compiled(function: Function) -> Function:
-    """Compile at the first call, keep the result on disk, release the interpreter lock, allow sums in any order."""
-    decorate = numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract"})
-    return cast(Function, decorate(function))
-
-
-def compiled_as_written(function: Function) -> Function:
-    """The same for arithmetic whose order matters."""
-    return cast(Function, numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})(function))
 
 
 @compiled
@@ -73,16 +57,21 @@ def of_sentence(potentials: Potentials, offsets: NDArray[np.int64], s: int) -> P
 
 @compiled
 def _take_out(values: FloatArray, result: FloatArray) -> float:
-    """Write `values - top` to `result`, both [rows, labels], and return `top`, the largest of `values`."""
-    top = -inf
-    for i in range(values.shape[0]):
-        for j in range(values.shape[1]):
-            if values[i, j] > top:
-                top = float(values[i, j])
+    """Write `values - top` to `result`, and return `top`, the largest of `values`; both are flat."""
+    a = b = c = d = -inf
+    whole = len(values) // 4 * 4
+    for k in range(0, whole, 4):
+        # Four that do not wait for each other.
+        v, w, x, y = float(values[k]), float(values[k + 1]), float(values[k + 2]), float(values[k + 3])
+        a, b = (v if v > a else a), (w if w > b else b)
+        c, d = (x if x > c else c), (y if y > d else d)
+    for k in range(whole, len(values)):
+        v = float(values[k])
+        a = v if v > a else a
+    top = max(max(a, b), max(c, d))
     shift = 0.0 if top == -inf else top
-    for i in range(values.shape[0]):
-        for j in range(values.shape[1]):
-            result[i, j] = values[i, j] - shift
+    for k in range(len(values)):
+        result[k] = values[k] - shift
     return top
 
 
@@ -127,11 +116,11 @@ def _load_weights(
     """Fill the factors of one sentence, each token's largest being one; return the logarithm of what was taken out."""
     start_row, transitions, evidence = potentials
     length = evidence.shape[0]
-    taken = _take_out(start_row.reshape(1, -1), start.reshape(1, -1))
+    taken = _take_out(start_row, start)
     for t in range(length):
-        taken += _take_out(evidence[t : t + 1], weights[t : t + 1])
+        taken += _take_out(evidence[t], weights[t])
         if own_moves and t > 0:
-            taken += _take_out(transitions[t], moves[t])
+            taken += _take_out(transitions[t].reshape(-1), moves[t].reshape(-1))
     _exponentiate(start)
     _exponentiate(weights.reshape(-1))
     if own_moves:
@@ -146,21 +135,24 @@ def _forward(start: FloatArray, moves: FloatArray, step: int, weights: FloatArra
     logarithm, product = 0.0, 1.0
     for t in range(length):
         row = alpha[t]
-        for j in range(labels):
-            row[j] = start[j] if t == 0 else 0.0
-        if t > 0:
+        if t == 0:
+            row[:] = start
+        else:
             before, matrix = alpha[t - 1], moves[t * step]
-            for i in range(labels):
-                for j in range(labels):
-                    row[j] += before[i] * matrix[i, j]
+            for j in range(labels):
+                value = 0.0
+                for i in range(labels):
+                    value += before[i] * matrix[i, j]
+                row[j] = value
         total = 0.0
         for j in range(labels):
             row[j] *= weights[t, j]
             total += row[j]
         if not total >= SMALLEST:
             return nan
+        scale = 1.0 / total
         for j in range(labels):
-            row[j] /= total
+            row[j] *= scale
         product *= total
         if product < SMALLEST or product > LARGEST:
             logarithm += log(product)
@@ -192,9 +184,10 @@ def _backward(moves: FloatArray, step: int, alpha: FloatArray, future: FloatArra
             total += before[i] * value
         if not total >= SMALLEST:
             return False
+        scale = 1.0 / total
         for i in range(labels):
-            row[i] /= total
-            beta[i] /= total
+            row[i] *= scale
+            beta[i] *= scale
             if beta[i] > LARGEST and before[i] < SMALLEST:
                 return False
             marginals[t - 1, i] = before[i] * beta[i]
@@ -367,7 +360,7 @@ def forward_backward(
     step = 0 if transitions.shape[0] == 1 else 1
     alpha, future = np.empty((longest, labels)), np.empty((longest, labels))
     moves, first_weights = np.empty((longest if step else 1, labels, labels)), np.empty(labels)
-    shift = 0.0 if step else _take_out(transitions[0], moves[0])
+    shift = 0.0 if step else _take_out(transitions[0].reshape(-1), moves[0].reshape(-1))
     if step == 0:
         _exponentiate(moves.reshape(-1))
     for s in range(len(offsets) - 1):

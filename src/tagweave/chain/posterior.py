@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tagweave.chain import decoding, kernels
+from tagweave.chain.compiling import FloatArray, Potentials
 from tagweave.chain.threads import blocks_of, run_blocks, thread_limit
 from tagweave.errors import DataError
 
@@ -142,8 +143,8 @@ def best_path(start: ArrayLike, transitions: ArrayLike, evidence: ArrayLike, off
 
 
 def run(
-    potentials: kernels.Potentials, offsets: NDArray[np.int64], mode: int, threads: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64], kernels.FloatArray, kernels.FloatArray]:
+    potentials: Potentials, offsets: NDArray[np.int64], mode: int, threads: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64], FloatArray, FloatArray]:
     """Log-partitions, expected scores, marginals and pair marginals of prepared potentials; impossible is no error.
 
     The number of threads changes nothing about the results.
@@ -179,7 +180,7 @@ def run(
 
 def prepare(
     start: ArrayLike, transitions: ArrayLike, evidence: ArrayLike, offsets: ArrayLike
-) -> tuple[kernels.Potentials, NDArray[np.int64]]:
+) -> tuple[Potentials, NDArray[np.int64]]:
     """Arrays as the kernels take them: one float type, contiguous, shared ones with a first axis of one; or DataError.
 
     Nothing is copied that already is of the right kind. Potentials of tokens may still hold NaN or plus infinity.
@@ -222,7 +223,7 @@ def check_shapes(
         )
 
 
-def _check_numbers(name: str, values: kernels.FloatArray, unused: NDArray[np.int64] | None = None) -> None:
+def _check_numbers(name: str, values: FloatArray, unused: NDArray[np.int64] | None = None) -> None:
     """Raise a DataError where a potential is NaN or plus infinity, but in the unused rows."""
     good = values < np.inf
     if unused is not None:
@@ -232,16 +233,14 @@ def _check_numbers(name: str, values: kernels.FloatArray, unused: NDArray[np.int
         raise DataError(f"{name}{entry} is {values[tuple(entry)]}; only finite numbers and minus infinity are allowed")
 
 
-def _check_tokens(potentials: kernels.Potentials, offsets: NDArray[np.int64]) -> None:
+def _check_tokens(potentials: Potentials, offsets: NDArray[np.int64]) -> None:
     """Raise a DataError where a potential of a token is NaN or plus infinity."""
     if len(potentials[1]) > 1:
         _check_numbers("transitions", potentials[1], offsets[:-1][offsets[1:] > offsets[:-1]])
     _check_numbers("evidence", potentials[2])
 
 
-def check_results(
-    log_partition: NDArray[np.float64], potentials: kernels.Potentials, offsets: NDArray[np.int64]
-) -> None:
+def check_results(log_partition: NDArray[np.float64], potentials: Potentials, offsets: NDArray[np.int64]) -> None:
     """Raise a DataError for a potential that is no number, or for the first sentence without any possible path.
 
     Either makes a log-partition that is not finite, so the potentials are only searched where there is one.
