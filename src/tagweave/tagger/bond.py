@@ -43,8 +43,8 @@ class BOND(Tagger):
     later word pieces as words, and keeps the state with the best test score; none of this is done here.
 
     On the labels of `MajorityVote` this is BOND-MV (Li et al., ACL 2021). Use it when sources are precise, but miss
-    many entities. Stage 2 costs about one and a half times a plain epoch for each of its epochs, and memory for the
-    teacher.
+    many entities. An epoch of stage 2 costs one and a half times a plain one, and the teacher memory. Each time that
+    the teacher is replaced rare labels gain, so with a short `period` the student finds ever more entities.
 
     Attributes:
         first_steps: steps after which stage 1 stops, however many epochs are left; the learning rate falls as if it
