@@ -200,8 +200,7 @@ def observe(
         said[:, column] = _soft(corpus, source, patterns, (first, inside))
     ran = [_ran(corpus, column) for column in (*hard.values(), *soft.values())]
     document = np.repeat(np.arange(len(corpus), dtype=np.int32), np.diff(corpus.offsets))
-    present = np.array(ran, bool).reshape(len(ran), len(corpus)).T[document]
-    settle_silence(document, corpus.group_numbers[document], silence, votes, said, present)
+    settle_silence(corpus, document, silence, votes, said, np.array(ran, bool).reshape(len(ran), len(corpus)).T)
     positions = np.flatnonzero([name in hard for name in corpus.sources])
     judged = [isinstance(c, SoftLabels) and probabilities == "posteriors" for c in corpus.sources.values()]
     posteriors = np.flatnonzero(judged)
@@ -267,8 +266,8 @@ def _ran(corpus: Corpus, column: Annotations | SoftLabels) -> NDArray[np.bool_]:
 
 
 def settle_silence(
+    corpus: Corpus,
     document: NDArray[np.integer],
-    group: NDArray[np.integer],
     silence: Silence,
     votes: NDArray[np.int8],
     soft: NDArray[np.float32],
@@ -277,24 +276,24 @@ def settle_silence(
     """Turn the silence of sources into votes for O where `silence` says so, in place.
 
     Args:
+        corpus: its groups are larger documents.
         document: document number of each token (or candidate), of shape [tokens].
-        group: number of the larger document, of shape [tokens].
         silence: what silence means.
         votes: of shape [tokens, hard sources], `ABSTAIN` where a source is silent.
         soft: of shape [tokens, soft sources, labels], zeros where a source is silent.
-        ran: whether a source ran there, hard sources first, of shape [tokens, sources].
+        ran: whether a source ran, hard sources first, of shape [documents, sources].
     """
     if silence == "always":
         return
     unit, _, strict = silence.partition("-")
-    scope = {"sentence": document, "document": group}.get(unit)
+    scope = document if unit == "sentence" else corpus.group_numbers[document] if unit == "document" else None
     anyone = np.zeros(len(votes), bool)
     for speaks in _speakers(votes, soft):
         anyone |= speaks
     for column, speaks in enumerate(_speakers(votes, soft)):
         is_hard = column < votes.shape[1]
         said = votes[:, column] != ABSTAIN if is_hard else soft[:, column - votes.shape[1]].any(axis=1)
-        for_outside = ~said & ran[:, column]
+        for_outside = ~said & ran[document, column]
         if silence == "token":
             for_outside &= ~anyone
         elif scope is not None:

@@ -144,8 +144,9 @@ def observe_candidates(
     document = np.repeat(np.arange(len(corpus)), np.diff(candidates.offsets))
     columns = [*hard.values(), *soft.values()]
     ran = [c.ran if isinstance(c, Annotations) else np.ones(len(corpus), bool) for c in columns]
-    present = np.array(ran, bool).reshape(len(ran), len(corpus)).T[document]
-    settle_silence(document, corpus.group_numbers[document], silence, votes, said, present)
+    present = np.array(ran, bool).reshape(len(ran), len(corpus)).T
+    settle_silence(corpus, document, silence, votes, said, present)
+    present = present[document]
     votes[(votes == ABSTAIN) & present[:, : len(hard)]] = len(patterns) - 1
     said[..., -1] = ~said.any(axis=2) & present[:, len(hard) :]
     said = np.where(said.any(axis=2, keepdims=True), np.maximum(said, _LEAST), 0).astype(np.float32)

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from tagweave.corpus import Corpus
 from tagweave.label_models.anchors import Counts
-from tagweave.label_models.base import LabelModel, not_fitted
+from tagweave.label_models.base import not_fitted
 from tagweave.label_models.crossings import without_crossings
+from tagweave.label_models.iterative import IterativeModel
 from tagweave.label_models.tables import confusion_tables
 from tagweave.observations import Observations, Probabilities, observe
 from tagweave.progress import track
@@ -24,7 +25,7 @@ from tagweave.report import Table
 
 
 @dataclass(kw_only=True)
-class ConfusionModel(LabelModel):
+class ConfusionModel(IterativeModel):
     """A label model whose sources vote independently of each other given the label of the token.
 
     Attributes:
@@ -38,7 +39,6 @@ class ConfusionModel(LabelModel):
     """
 
     iterations: int = 20
-    tolerance: float = 1e-6
     strength: float = 1.0
     smoothing: float = 1.0
     probabilities: Probabilities = "posteriors"
@@ -83,14 +83,6 @@ class ConfusionModel(LabelModel):
                 counts, learned = np.delete(counts, fixed, axis=0), np.delete(learned, fixed, axis=0)
             objective += float((counts[counts > 0] * np.log(learned[counts > 0])).sum())
         self.history_.append({"iteration": iteration, "log_likelihood": log_likelihood, "objective": objective})
-
-    @property
-    def converged(self) -> bool:
-        """Whether the last two iterations of the fit were as good as each other; else `iterations` was the limit."""
-        if len(self.history_) < 2:
-            return False
-        before, now = (record["objective"] for record in self.history_[-2:])
-        return now - before < self.tolerance * abs(before)
 
     def _take(self, learned: Counts, fixed: Mapping[int, NDArray[np.float64]]) -> None:
         for source, emissions in fixed.items():

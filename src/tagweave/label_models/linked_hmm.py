@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from tagweave.annotations import Annotations
 from tagweave.corpus import Corpus
 from tagweave.errors import UsageError
-from tagweave.label_models.base import LabelModel, not_fitted
+from tagweave.label_models.base import not_fitted
 from tagweave.label_models.inference import Decoder, Potentials, infer
+from tagweave.label_models.iterative import IterativeModel
 from tagweave.label_models.linked_events import (
     Events,
     Evidence,
@@ -38,7 +39,7 @@ _FLOOR = 0.01
 
 
 @dataclass(kw_only=True)
-class LinkedHMM(LabelModel):
+class LinkedHMM(IterativeModel):
     r"""A hidden Markov model with linking rules, which say of neighbouring tokens that their labels agree or differ.
 
     \[ p(z, \Lambda, \Gamma) = p(z_1) \prod_{t>1} T_{z_{t-1} z_t} \, p(\Gamma_t \mid z_{t-1}, z_t)
@@ -92,8 +93,6 @@ class LinkedHMM(LabelModel):
     state_space: StateSpace = "io"
     chain: bool = True
     links: bool = True
-    iterations: int = 50
-    tolerance: float = 1e-6
     accuracy: float = 0.9
     accuracy_prior: float = 1.0
     balance_prior: float = 10.0
@@ -127,14 +126,6 @@ class LinkedHMM(LabelModel):
         judgements[fixed] = 0
         objective = log_likelihood + weighted_logs(priors._replace(judgements=judgements), self.learned())
         self.history_.append({"iteration": iteration, "log_likelihood": log_likelihood, "objective": objective})
-
-    @property
-    def converged(self) -> bool:
-        """Whether the last two iterations of the fit were as good as each other; else `iterations` was the limit."""
-        if len(self.history_) < 2:
-            return False
-        before, now = (record["objective"] for record in self.history_[-2:])
-        return now - before < self.tolerance * abs(before)
 
     def _settled(self, counts: Events, fixed: Mapping[int, NDArray[np.float64]]) -> Events:
         """The M-step: the most probable parameters."""

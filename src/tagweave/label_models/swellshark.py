@@ -11,7 +11,7 @@ from tagweave.annotations import Annotations
 from tagweave.corpus import Corpus
 from tagweave.errors import UsageError, unknown_name
 from tagweave.label_models.anchors import anchor_labels
-from tagweave.label_models.base import LabelModel, not_fitted
+from tagweave.label_models.base import not_fitted
 from tagweave.label_models.beliefs import Beliefs, Counts, count, emissions, errors, likelihoods
 from tagweave.label_models.candidates import (
     Candidates,
@@ -25,6 +25,7 @@ from tagweave.label_models.candidates import (
 )
 from tagweave.label_models.independent import balance_table, posterior
 from tagweave.label_models.intervals import best_spans, label_probabilities, span_marginals
+from tagweave.label_models.iterative import IterativeModel
 from tagweave.labels import LabelSet
 from tagweave.observations import Observations
 from tagweave.pipelines import DEFAULT
@@ -40,7 +41,7 @@ _LEAST = 1e-12
 
 
 @dataclass(kw_only=True)
-class SwellShark(LabelModel):
+class SwellShark(IterativeModel):
     r"""Candidate spans, whose classes (O or a type) explain the votes of sources; then the best set of candidates.
 
     \[ p(y_i, x_i) = \pi_{y_i} \prod_k p(x_{ik} \mid y_i), \qquad p(x_k \mid y) = \begin{cases}
@@ -117,8 +118,6 @@ class SwellShark(LabelModel):
     accuracy: float = 0.8
     smoothing: float = 10.0
     strength: float = 3.0
-    iterations: int = 50
-    tolerance: float = 1e-6
     beliefs_: Beliefs | None = field(default=None, init=False, repr=False)
     emissions_: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 0, 0)), init=False, repr=False)
     _parsed: tuple[Any, NDArray[np.int64], NDArray[np.int8]] | None = field(
@@ -172,14 +171,6 @@ class SwellShark(LabelModel):
             tables[source] = np.eye(len(weights), len(weights) + 1) * weights[:, None]
             beliefs.accuracy[source] = beliefs.propensity[source] = np.nan
         self.beliefs_, self.emissions_ = beliefs, tables
-
-    @property
-    def converged(self) -> bool:
-        """Whether the last two iterations of the fit were as good as each other; else `iterations` was the limit."""
-        if len(self.history_) < 2:
-            return False
-        before, now = (record["objective"] for record in self.history_[-2:])
-        return now - before < self.tolerance * abs(before)
 
     def learned(self) -> Beliefs:
         """Balance, accuracies and propensities; NaN for sources that are taken at their word."""
