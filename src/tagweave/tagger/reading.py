@@ -24,8 +24,7 @@ def likeliest_entities(
 ) -> Annotations:
     """The entities of the sequence of labels with the highest sum of scores, in each document.
 
-    Taking the most probable label of each word by itself breaks entities up: on reviews of laptops it costs 2.7 points
-    of F1.
+    Taking the most probable label of each word by itself would break entities up where the tagger is unsure.
 
     Args:
         start: scores of a document's first label, of shape [labels].
