@@ -1,6 +1,6 @@
 """Makes `docs/performance.md` and `benchmarks/README.md` of what the benchmarks have recorded.
 
-    python benchmarks/pages.py
+python benchmarks/pages.py
 """
 
 import json
@@ -77,7 +77,9 @@ def circumstances(each: dict[str, Any]) -> str:
     machine, versions = each["machine"], each["versions"]
     load = "" if each["load"] is None else f", load {each['load']:.1f} at the end"
     named = ", ".join(f"{name} {versions[name]}" for name in ("python", "numpy", "numba", "torch") if name in versions)
-    return f"{each['date']}, {machine['processor']}, {machine['usable_cores']} of {machine['cores']} cores{load}; {named}."
+    return (
+        f"{each['date']}, {machine['processor']}, {machine['usable_cores']} of {machine['cores']} cores{load}; {named}."
+    )
 
 
 def claims_of(each: dict[str, Any]) -> list[Claim]:
