@@ -13,7 +13,7 @@ from tagweave.report import Table
 
 ROOT = Path(__file__).parent.parent
 
-ORDER = ("chain", "chmm", "voting", "encoder", "profile", "distributed", "memory", "annotating", "dictionaries")
+ORDER = ("chain", "chmm", "voting", "encoder", "stages", "distributed", "memory", "annotating", "dictionaries")
 """What comes first; others follow by name."""
 
 HEAD = """# Performance
@@ -34,10 +34,17 @@ come from `tagweave benchmark paper` and lie in `results/paper`.
 
 
 def main() -> None:
-    found = [json.loads(path.read_text(encoding="utf-8")) for path in RESULTS.glob("*.json")]
-    found.sort(key=lambda each: (ORDER.index(each["name"]) if each["name"] in ORDER else len(ORDER), each["name"]))
+    found = records()
     (ROOT / "docs" / "performance.md").write_text(performance(found), encoding="utf-8")
     (ROOT / "benchmarks" / "README.md").write_text(readme(found), encoding="utf-8")
+
+
+def records() -> list[dict[str, Any]]:
+    """What all benchmarks have recorded."""
+    found = [json.loads(path.read_text(encoding="utf-8")) for path in RESULTS.glob("*.json")]
+    return sorted(
+        found, key=lambda each: (each["name"] not in ORDER, (*ORDER, each["name"]).index(each["name"]), each["name"])
+    )
 
 
 def performance(found: list[dict[str, Any]]) -> str:
