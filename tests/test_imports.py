@@ -26,16 +26,19 @@ LAYERS = [
     "observations",
     "chain",
     "progress",
+    "processes",
     "report",
     "storage",
     "config",
     "pipelines",
+    "shards",
     "formats",
     "evaluation",
     "windows",
     "encoder",
     "classifier",
     "embeddings",
+    "team",
     "training",
     "label_models",
     "comparison",
@@ -50,7 +53,7 @@ LAYERS = [
 ]
 
 ABOVE_ALL = {"__init__", "__main__"}
-HEAVY = ("torch", "transformers", "tokenizers", "sentence_transformers", "spacy", "sklearn")
+HEAVY = ("torch", "transformers", "tokenizers", "sentence_transformers", "spacy", "sklearn", "ray")
 UNSAFE_MODULES = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "marshal", "shelve", "yaml"}
 UNSAFE_CALLS = {"eval", "exec", "torch.load"}
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         LabelError,
         MissingExtraError,
         NotFittedError,
+        ShardError,
         SourceError,
         StorageError,
         TagweaveError,
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from tagweave.labels import LabelSet
     from tagweave.observations import Observations, observe
     from tagweave.report import Table
+    from tagweave.shards import map_shards
     from tagweave.soft_labels import SoftLabels
     from tagweave.sources import Source, labeling_function, load_sources
     from tagweave.tagger import BOND, AutoNER, Tagger
@@ -82,6 +84,7 @@ _MODULE_OF = {
     "Observations": "observations",
     "Round": "alternate",
     "Scores": "evaluation",
+    "ShardError": "errors",
     "SoftLabels": "soft_labels",
     "Source": "sources",
     "SourceError": "errors",
@@ -104,6 +107,7 @@ _MODULE_OF = {
     "labeling_function": "sources",
     "links_from_sources": "label_models",
     "load_sources": "sources",
+    "map_shards": "shards",
     "observe": "observations",
     "read": "formats",
     "read_batches": "formats",
@@ -141,6 +145,7 @@ __all__ = [  # sorted as strings, capitals first
     "Observations",
     "Round",
     "Scores",
+    "ShardError",
     "SoftLabels",
     "Source",
     "SourceError",
@@ -164,6 +169,7 @@ __all__ = [  # sorted as strings, capitals first
     "labeling_function",
     "links_from_sources",
     "load_sources",
+    "map_shards",
     "observe",
     "read",
     "read_batches",

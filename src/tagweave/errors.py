@@ -12,6 +12,7 @@
     ├── MissingExtraError     an optional package is not installed
     ├── SourceError           a source fails on a document, or yields what is no vote
     │   └── SourceTimeout     a source takes too long on a document
+    ├── ShardError            a shard cannot be worked
     ├── StorageError          a saved folder is incomplete, changed or of another kind
     └── TrainingError         training cannot go on (a loss that is not finite, say)
 
@@ -66,6 +67,10 @@ class SourceError(TagweaveError):
 
 class SourceTimeout(SourceError):
     """A source takes too long on a document; the message names both."""
+
+
+class ShardError(TagweaveError):
+    """A shard cannot be worked; the message names it."""
 
 
 class StorageError(TagweaveError):

@@ -17,6 +17,7 @@ from typing import Any, BinaryIO, Self
 from tagweave.annotating.statistics import Statistics, add_up
 from tagweave.errors import StorageError, UsageError
 from tagweave.formats.streams import STANDARD
+from tagweave.processes import only_here
 from tagweave.progress import say
 
 _INTERVAL = 1.0
@@ -178,15 +179,9 @@ def _lock(handle: BinaryIO, partial: Path, shown: str) -> None:
     Raises:
         UsageError: another run has it.
     """
-    if sys.platform == "win32":
-        return
-    import fcntl
-
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    ours = only_here(handle)
+    if ours and sys.platform != "win32":
         ours = partial.exists() and os.path.samestat(os.fstat(handle.fileno()), partial.stat())
-    except BlockingIOError:
-        ours = False
     if not ours:
         raise UsageError(f"{shown}: another run is writing it. Wait for its end, or write to another file")
 

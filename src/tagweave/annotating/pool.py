@@ -15,9 +15,10 @@ from typing import Any, Self
 from tagweave.annotating.clock import Beat
 from tagweave.annotating.running import failed
 from tagweave.annotating.statistics import Statistics, add_up
-from tagweave.annotating.workers import CannotStart, Finish, Worker, ending
+from tagweave.annotating.workers import CannotStart, Finish, Worker
 from tagweave.corpus import Corpus
 from tagweave.errors import SourceError, SourceTimeout, TagweaveError, TagweaveWarning
+from tagweave.processes import ending
 from tagweave.sources.base import Source, groups
 
 DEATHS = 3

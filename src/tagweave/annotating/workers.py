@@ -1,28 +1,21 @@
 """`Worker`: a process that runs sources over parts of a corpus, as the one sees it that started it, and from inside."""
 
 import os
-import signal
 import sys
 import threading
-import traceback
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from multiprocessing import get_context, parent_process
-from multiprocessing.connection import Connection, wait
-from multiprocessing.resource_tracker import ensure_running
+from collections.abc import Callable, Sequence
+from multiprocessing.connection import Connection
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from tagweave.annotating.clock import Beat
 from tagweave.annotating.running import Runner
 from tagweave.corpus import Corpus, Document
 from tagweave.errors import TagweaveError, TagweaveWarning
+from tagweave.processes import CONTEXT, MAIN_HINT, Process, end_with_parent, ending, sendable
 from tagweave.sources.base import Source
 from tagweave.sources.loading import MODULE_PREFIX, load_sources
-
-_CONTEXT = get_context("spawn")
 
 
 class CannotStart(Exception):
@@ -42,19 +35,13 @@ def _files_of(origin: Path | Sequence[Source]) -> list[Path]:
     return [Path(str(sys.modules[name].__file__)) for name in sorted(modules) if name.startswith(MODULE_PREFIX)]
 
 
-class Worker:
+class Worker(Process):
     """A process as the pool sees it."""
 
     def __init__(self, origin: Path | Sequence[Source], finish: Finish, tolerant: bool, time_limit: float) -> None:
-        self.task: Any = None
-        self._shared = _CONTEXT.RawArray("d", len(Beat()))
-        self.connection, theirs = _CONTEXT.Pipe()
+        self._shared = CONTEXT.RawArray("d", len(Beat()))
         self._origin = origin
-        arguments = (theirs, self._shared, finish, tolerant, time_limit)
-        self.process = _CONTEXT.Process(target=work, args=arguments, daemon=True)
-        with _undisturbed(), _without_main(isinstance(origin, Path)):
-            self.process.start()
-        theirs.close()
+        super().__init__(work, self._shared, finish, tolerant, time_limit, hidden=isinstance(origin, Path))
 
     def greet(self) -> None:
         """Wait until it is there.
@@ -69,8 +56,7 @@ class Worker:
             answer = self.connection.recv()
         except (EOFError, OSError):
             self.process.join(1)
-            hint = '; a script that starts processes needs the line `if __name__ == "__main__":` before what it does'
-            hint = "" if isinstance(self._origin, Path) else hint
+            hint = "" if isinstance(self._origin, Path) else f"; {MAIN_HINT}"
             raise CannotStart(f"a new process ended at once, {ending(self.process.exitcode)}{hint}") from None
         if isinstance(answer, Exception):
             raise answer
@@ -79,35 +65,6 @@ class Worker:
     def beat(self) -> Beat:
         """What it is at, or was when it died."""
         return Beat(*self._shared)
-
-    def end(self) -> None:
-        """End it; it has nothing to save."""
-        self.process.kill()
-        self.process.join()
-        self.connection.close()
-
-
-@contextmanager
-def _undisturbed() -> Iterator[None]:
-    """Let no interrupt (Ctrl-C) reach the processes that start here; this one gets it a moment later."""
-    ensure_running()  # it would let interrupts in again
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-@contextmanager
-def _without_main(hidden: bool) -> Iterator[None]:
-    """Keep new processes from running the script of this one once more, where they need nothing of it."""
-    main = sys.modules["__main__"]
-    if hidden:
-        sys.modules["__main__"] = ModuleType("__main__")
-    try:
-        yield
-    finally:
-        sys.modules["__main__"] = main
 
 
 # In the worker
@@ -121,7 +78,7 @@ def work(
     time_limit: float,
 ) -> None:
     """The life of a worker: it loads the sources and answers until nobody asks any more."""
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    threading.Thread(target=end_with_parent, daemon=True).start()
     os.dup2(2, 1)  # what sources print must not get between the results
     try:
         for path in connection.recv():
@@ -130,7 +87,7 @@ def work(
         sources = load_sources(origin) if isinstance(origin, Path) else origin
         runner = Runner(sources, tolerant=tolerant, time_limit=time_limit, beat=shared)
     except TagweaveError as error:
-        connection.send(_sendable(error))
+        connection.send(sendable(error))
         return
     except Exception as error:  # they cannot be unpickled
         connection.send(CannotStart(f"{type(error).__name__}: {error}"))
@@ -153,29 +110,6 @@ def _answer(
         try:
             payload = finish(corpus, runner.run(list(corpus), skipped))
         except Exception as error:
-            return _sendable(error)
+            return sendable(error)
     messages = {str(each.message) for each in told if issubclass(each.category, TagweaveWarning)}
     return payload, runner.take_statistics(), set(runner.alone), messages
-
-
-def _sendable(error: Exception) -> Exception:
-    if isinstance(error, TagweaveError):
-        return type(error)(str(error))
-    return RuntimeError("".join(traceback.format_exception(error)))
-
-
-def _end_with_parent() -> None:
-    parent = parent_process()
-    if parent is not None:
-        wait([parent.sentinel])
-        os._exit(1)
-
-
-def ending(code: int | None) -> str:
-    """How a process ended, for people."""
-    if code is not None and code < 0:
-        try:
-            return f"signal {signal.Signals(-code).name}"
-        except ValueError:
-            return f"signal {-code}"
-    return f"exit code {code}"

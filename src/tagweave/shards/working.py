@@ -1,0 +1,130 @@
+"""`Hand`: what a worker does with a shard, whichever engine it belongs to."""
+
+import hashlib
+import os
+import traceback
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+from tagweave.errors import ShardError, TagweaveError, TagweaveWarning
+
+Shard = str | Path | int | float | Mapping[str, Any] | Sequence[Any]
+"""A file (a string is a path too), or a description of a piece of work that JSON can hold."""
+
+Work = Callable[[Any, Path], object]
+"""Works one shard, and writes the file that it is told."""
+
+
+@runtime_checkable
+class Loading(Protocol):
+    """Settings from which each worker makes its function once, a model on its graphics card for instance."""
+
+    def load(self) -> Work:
+        """The function."""
+
+
+@dataclass
+class Task:
+    """A shard on its way.
+
+    Attributes:
+        name: of its output, in the folder.
+        shard: what the function gets.
+        fingerprint: of function and input.
+        deaths: how many workers have died at it.
+    """
+
+    name: str
+    shard: Any
+    fingerprint: str
+    deaths: int = 0
+
+
+@dataclass(frozen=True)
+class Written:
+    """A file that a worker has written, whole and on disk.
+
+    Attributes:
+        path: where, under a passing name.
+        bytes: its size.
+        sha256: of its content.
+        warnings: what its making warned of, each once.
+    """
+
+    path: Path
+    bytes: int
+    sha256: str
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Died:
+    """A worker has died.
+
+    Attributes:
+        how: for people.
+    """
+
+    how: str
+
+
+Outcome = Written | Exception | Died
+
+
+class Hand:
+    """The function of one worker, made ready at its first shard.
+
+    Args:
+        function: the function, or what it is made from.
+    """
+
+    def __init__(self, function: Work | Loading) -> None:
+        self._function = function
+        self._work: Work | None = None
+
+    def work(self, name: str, shard: Any, target: Path) -> Written | Exception:  # noqa: ANN401
+        """Work one shard.
+
+        Args:
+            name: what the shard is called in messages.
+            shard: it.
+            target: where to write; its folder is made, and is for this attempt only.
+
+        Returns:
+            What is written, or an error that names the shard; any process can read both.
+        """
+        try:
+            if self._work is None:
+                self._work = self._function.load() if isinstance(self._function, Loading) else self._function
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with warnings.catch_warnings(record=True) as told:
+                warnings.simplefilter("always", TagweaveWarning)
+                self._work(shard, target)
+            return replace(_written(target), warnings=_messages(told))
+        except TagweaveError as error:
+            return type(error)(f"shard {name!r}: {error}")
+        except Exception as error:
+            frame = traceback.extract_tb(error.__traceback__)[-1]
+            place = f"{frame.filename}, line {frame.lineno}"
+            return ShardError(f"shard {name!r}: {type(error).__name__}: {error} ({place})")
+
+
+def _messages(told: Iterable[warnings.WarningMessage]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(str(each.message) for each in told if issubclass(each.category, TagweaveWarning)))
+
+
+def _written(path: Path) -> Written:
+    """Bring a file to disk.
+
+    Raises:
+        ShardError: it is not there.
+    """
+    if not path.is_file():
+        raise ShardError(f"the function wrote no file {path.name}; it must write the path that it gets")
+    with path.open("rb+") as handle:
+        digest = hashlib.file_digest(handle, "sha256").hexdigest()
+        os.fsync(handle.fileno())
+        return Written(path, os.fstat(handle.fileno()).st_size, digest)

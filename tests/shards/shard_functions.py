@@ -1,0 +1,55 @@
+"""Functions over shards, in a module that worker processes can import."""
+
+import os
+import signal
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+def upper(shard: Path, target: Path) -> None:
+    target.write_bytes(shard.read_bytes().upper())
+
+
+def silent(shard: Path, target: Path) -> None:
+    pass
+
+
+def squares(shard: dict[str, int], target: Path) -> None:
+    sys.stdout.write("what functions print goes nowhere near the results\n")
+    target.write_text(str(shard["number"] ** 2))
+
+
+@dataclass
+class Logged:
+    """Notes each start; a file die-NAME kills the worker in the middle of a shard once, always-NAME each time."""
+
+    log: str
+    suffix: str = ""
+    seconds: float = 0.0
+
+    def load(self) -> Any:  # noqa: ANN401
+        self._note("load")
+        return self._work
+
+    def _work(self, shard: Path, target: Path) -> None:
+        self._note(shard.name)
+        target.write_bytes(b"half of")
+        for death, again in ((self._at("die", shard.name), False), (self._at("always", shard.name), True)):
+            if death.exists():
+                if not again:
+                    death.unlink()
+                os.kill(os.getpid(), signal.SIGKILL)
+        if self._at("fail", shard.name).exists():
+            raise ValueError("not this one")
+        time.sleep(self.seconds)
+        target.write_bytes(shard.read_bytes() + self.suffix.encode())
+
+    def _at(self, what: str, name: str) -> Path:
+        return Path(self.log).with_name(f"{what}-{name}")
+
+    def _note(self, what: str) -> None:
+        with Path(self.log).open("a") as handle:
+            handle.write(f"{what}\n")

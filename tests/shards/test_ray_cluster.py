@@ -1,0 +1,79 @@
+"""`map_shards` on a Ray cluster of two workers that is started here."""
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from shards.shard_functions import Logged, upper
+from tagweave.errors import MissingExtraError, ShardError, UsageError
+from tagweave.shards import map_shards
+
+ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'tagweave[ray]'")
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[None]:
+    """Two workers."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        patch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+        ray.init(
+            address="local", num_cpus=2, num_gpus=0, include_dashboard=False, log_to_driver=False,
+            logging_level="ERROR", object_store_memory=80 * 1024 * 1024,
+        )  # fmt: skip
+        yield
+        ray.shutdown()
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[Path]:
+    (tmp_path / "in").mkdir()
+    paths = [tmp_path / "in" / f"{name}.txt" for name in "abcd"]
+    for path in paths:
+        path.write_text(f"{path.stem} words\n")
+    return paths
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_the_bytes_are_those_of_the_local_engine_also_when_a_worker_is_killed(
+    cluster: None, files: list[Path], tmp_path: Path
+) -> None:
+    function = Logged(str(tmp_path / "log"), suffix="!")
+    map_shards(function, files, tmp_path / "local")
+    (tmp_path / "log").unlink()
+    (tmp_path / "die-b.txt").touch()
+    map_shards(function, files, tmp_path / "ray", engine="ray", processes=2)
+    assert content(tmp_path / "ray") == content(tmp_path / "local")
+    assert (tmp_path / "log").read_text().split().count("b.txt") == 2
+    (tmp_path / "ray" / "c.txt").write_text("cut")
+    (tmp_path / "log").unlink()
+    map_shards(function, files, tmp_path / "ray", engine="ray", processes=2)
+    assert content(tmp_path / "ray") == content(tmp_path / "local")
+    assert (tmp_path / "log").read_text().split() == ["load", "c.txt"]
+
+
+def test_a_failure_or_death_names_the_shard(cluster: None, files: list[Path], tmp_path: Path) -> None:
+    (tmp_path / "fail-a.txt").touch()
+    (tmp_path / "always-b.txt").touch()
+    function = Logged(str(tmp_path / "log"))
+    with pytest.raises(ShardError, match=r"shard 'a\.txt': ValueError: not this one"):
+        map_shards(function, files[:1], tmp_path / "out", engine="ray")
+    with pytest.raises(ShardError, match=r"shard 'b\.txt': its worker died \(its worker process has died, "):
+        map_shards(function, files[1:2], tmp_path / "out", engine="ray", retries=0)
+
+
+def test_a_cluster_that_is_too_small_is_not_waited_for(cluster: None, files: list[Path], tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="the Ray cluster has 2 CPUs, and 3 workers need 3"):
+        map_shards(upper, files, tmp_path / "out", engine="ray", processes=3)
+
+
+def test_without_ray_the_extra_is_named(files: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'tagweave\[ray\]'"):
+        map_shards(upper, files, tmp_path / "out", engine="ray")
