@@ -3,6 +3,10 @@
 It decides nothing about stopping, saving or printing; whoever consumes the steps does. All chance comes from the seed
 and the number of the step, never from a state that other code could disturb, so a loop that is saved and restored goes
 on exactly as if it had not stopped.
+
+Several processes can train one model (see `tagweave.team`): each takes a share of every batch, and the step is on the
+sum of their losses over the sum of their weights. So a step is that of one process, whatever the shares hold; they may
+be unequal, or empty. Dropout draws other numbers in each process.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,6 +22,7 @@ from torch import Tensor, nn
 
 from tagweave.errors import StorageError, TrainingError
 from tagweave.storage import load_folder, save_folder
+from tagweave.team import ALONE, Parcel, team
 
 Item = TypeVar("Item")
 
@@ -74,6 +79,8 @@ class TrainingLoop(Generic[Item]):
             changes nothing.
         describe: names what is in a batch, for errors.
         companion: a model that is not trained here, but saved and restored with the state.
+        share: cuts the share of a process out of a batch, given its number and how many there are. With it the
+            processes of `tagweave.team.team()` train together; without it the loop is that of one process.
 
     >>> model = nn.Linear(1, 1)
     >>> data = torch.tensor([[1.0], [2.0]])
@@ -93,6 +100,7 @@ class TrainingLoop(Generic[Item]):
         loss: Callable[[Item], tuple[Tensor, float]],
         describe: Callable[[Item], str] = repr,
         companion: nn.Module | None = None,
+        share: Callable[[Item, int, int], Item] | None = None,
     ) -> None:
         self.model, self._companion = model, companion
         self.settings = settings
@@ -102,7 +110,8 @@ class TrainingLoop(Generic[Item]):
         """The batch of the next step within its epoch."""
         self.step = 0
         """Steps so far."""
-        self._batches, self._loss, self._describe = batches, loss, describe
+        self._batches, self._loss, self._describe, self._share = batches, loss, describe, share
+        self._team = ALONE if share is None else team()
         self._parameters = {name: p for name, p in model.named_parameters() if p.requires_grad}
         self._optimizer = torch.optim.AdamW(self._groups(), lr=settings.learning_rate, fused=bool(self._parameters))
 
@@ -122,6 +131,7 @@ class TrainingLoop(Generic[Item]):
         """The steps that are left; the model has taken a step when it is yielded, and `save` then keeps it."""
         while self.epoch < self.settings.epochs:
             batches = self._batches(self.epoch)
+            self._team.level(self._weights().values())
             if self.settings.whole_batch:
                 yield self._advance(self._whole_step(batches), ends=True)
                 continue
@@ -146,31 +156,33 @@ class TrainingLoop(Generic[Item]):
         for index, batch in enumerate(batches):
             loss, batch_weight = self._backward(batch, mean=False, draw=index)
             total, weight = total + loss, weight + batch_weight
-        if weight > 0:
-            for parameter in self._parameters.values():
-                if parameter.grad is not None:
-                    parameter.grad /= weight
+        for parameter in self._parameters.values():
+            if parameter.grad is not None:
+                parameter.grad /= weight
         return self._update(total / weight if weight > 0 else 0.0, weight, 0.5, lambda: "the whole corpus")
 
     def _backward(self, batch: Item, *, mean: bool, draw: int = 0) -> tuple[float, float]:
-        """Adds a batch's gradient; returns its loss (mean or sum) and weight."""
+        """Adds the gradient of this process's share of a batch; returns loss (mean or sum) and weight of the batch."""
         self.model.train()
-        with seeded(self.settings.seed, self.step, draw):
-            loss, weight = self._loss(batch)
+        share = batch if self._share is None else self._share(batch, self._team.rank, self._team.size)
+        own = (self._team.rank,) if self._team.rank else ()
+        with seeded(self.settings.seed, self.step, draw, *own):
+            loss, own_weight = self._loss(share)
+            total, weight = self._team.add([float(loss.detach()) if own_weight > 0 else 0.0, own_weight])
             if weight <= 0:
                 return 0.0, 0.0
-            if mean:
-                loss = loss / weight
-            value = float(loss.detach())
-            if not np.isfinite(value):
-                raise TrainingError(self._not_finite("loss", value, self._describe(batch)))
-            loss.backward()  # type: ignore[no-untyped-call, unused-ignore]
-        return value, weight
+            divisor = weight if mean else 1.0
+            if not np.isfinite(total):
+                raise TrainingError(self._not_finite("loss", total / divisor, self._describe(batch)))
+            if own_weight > 0:
+                (loss / divisor).backward()  # type: ignore[no-untyped-call, unused-ignore]
+        return total / divisor, weight
 
     def _update(self, loss: float, weight: float, part: float, describe: Callable[[], str]) -> Step:
         rate = self.settings.learning_rate * self._rate_factor((self.epoch + part) / self.settings.epochs)
         norm = 0.0
         if weight > 0:
+            self._team.add_gradients(self._parameters.values())
             norm = float(nn.utils.clip_grad_norm_(self._parameters.values(), self.settings.clip))
             if not np.isfinite(norm):
                 raise TrainingError(self._not_finite("gradient", norm, describe()))
@@ -195,19 +207,28 @@ class TrainingLoop(Generic[Item]):
     def save(self, folder: Path, notes: Mapping[str, Any] | None = None) -> None:
         """Write weights (also of the companion), the optimiser's state and the position to a folder, in one step.
 
+        Of several processes the first one writes, and the others wait for it.
+
         Args:
             folder: where; an older state in it is replaced.
             notes: anything that JSON can hold, given back by `restore`.
         """
-        arrays = {name: _array(value) for name, value in self._weights().items()}
-        for name, parameter in self._parameters.items():
-            for key, value in self._optimizer.state.get(parameter, {}).items():
-                arrays[f"optimizer.{key}.{name}"] = _array(value)
         position = {"epoch": self.epoch, "batch": self.batch, "step": self.step, "notes": dict(notes or {})}
-        save_folder(folder, KIND, position, arrays)
+
+        def write() -> Parcel:
+            arrays = {name: _array(value) for name, value in self._weights().items()}
+            for name, parameter in self._parameters.items():
+                for key, value in self._optimizer.state.get(parameter, {}).items():
+                    arrays[f"optimizer.{key}.{name}"] = _array(value)
+            save_folder(folder, KIND, position, arrays)
+            return Parcel({})
+
+        self._team.from_first(write)
 
     def restore(self, folder: Path) -> dict[str, Any]:
         """Take up what `save` wrote; the next step is the one that would have come.
+
+        Of several processes the first one reads, and gives the others what it found.
 
         Returns:
             The notes that were saved.
@@ -215,7 +236,7 @@ class TrainingLoop(Generic[Item]):
         Raises:
             StorageError: the folder is incomplete, changed, or of another model.
         """
-        config, arrays = load_folder(folder, KIND)
+        config, arrays = self._team.from_first(lambda: Parcel(*load_folder(folder, KIND)))
         weights = {name: value for name, value in arrays.items() if not name.startswith("optimizer.")}
         expected = self._weights()
         if {name: tuple(w.shape) for name, w in expected.items()} != {name: w.shape for name, w in weights.items()}:

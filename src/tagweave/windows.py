@@ -121,3 +121,26 @@ def _grouped(lengths: Sequence[int], pieces: int, windows: int) -> list[tuple[in
     if lengths:
         groups.append((first, len(lengths)))
     return groups
+
+
+def shares(chosen: NDArray[np.integer], lengths: NDArray[np.integer], count: int) -> list[int]:
+    """Where to cut a batch of windows into shares of about the same number of pieces; a share may be empty.
+
+    Windows that follow each other in the corpus stay together, as a model may read them as one text.
+
+    Args:
+        chosen: numbers of windows, of shape [windows].
+        lengths: pieces of each, of shape [windows].
+        count: of shares.
+
+    Returns:
+        `count + 1` places: share `i` is `chosen[places[i]:places[i + 1]]`.
+
+    >>> shares(np.array([4, 9, 10, 2]), np.array([5, 5, 5, 5]), 2)
+    [0, 1, 4]
+    """
+    before = np.append(0, np.cumsum(lengths))
+    allowed = np.flatnonzero(np.diff(chosen, prepend=-2, append=-2) != 1)
+    wanted = before[-1] * np.arange(count + 1) / count
+    places = [int(allowed[np.argmin(np.abs(before[allowed] - place))]) for place in wanted]
+    return [0, *places[1:-1], len(chosen)]

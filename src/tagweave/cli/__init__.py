@@ -22,7 +22,8 @@ from tagweave.cli.demo import demo
 from tagweave.cli.evaluate import evaluate
 from tagweave.cli.predict import predict
 from tagweave.cli.train import train
-from tagweave.errors import TagweaveError, TagweaveWarning
+from tagweave.errors import TagweaveError, TagweaveWarning, UsageError
+from tagweave.team import launched, team
 
 app = typer.Typer(
     name="tagweave",
@@ -36,6 +37,9 @@ for _command in (demo, annotate, analyze, compare, aggregate, train, alternate, 
     app.command()(_command)
 app.add_typer(benchmark, name="benchmark")
 
+_TOGETHER = ("train", "alternate")
+"""Commands that several processes work on together."""
+
 
 def _print_version(wanted: bool) -> None:
     if wanted:
@@ -45,12 +49,18 @@ def _print_version(wanted: bool) -> None:
 
 @app.callback()
 def _options(
+    context: typer.Context,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress on stderr.")] = False,
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
     progress.show(not quiet)
+    if launched() and context.invoked_subcommand not in _TOGETHER:
+        raise UsageError(
+            f"{context.invoked_subcommand} does not work in several processes, only {' and '.join(_TOGETHER)} do: "
+            "start it without torchrun"
+        )
 
 
 def main() -> None:
@@ -83,5 +93,7 @@ def _show_warning(message: Warning | str, category: type[Warning], *_: object, *
 
 def _paragraph(kind: str, message: str) -> None:
     indent = " " * (len(kind) + 2)
+    if not team().says(message):
+        return
     wrapped = textwrap.fill(message, 110, initial_indent=f"{kind}: ", subsequent_indent=indent, break_long_words=False)
     sys.stderr.write(f"{wrapped}\n")

@@ -22,15 +22,21 @@ def train(
     seed: Seed = 0,
     settings: Settings = [],  # noqa: B006
 ) -> None:
-    """Train a tagger on soft labels and save it as a Hugging Face folder."""
+    """Train a tagger on soft labels and save it as a Hugging Face folder.
+
+    In several processes, on one machine or more: `torchrun --nproc-per-node 2 -m tagweave train ...`
+    """
     from tagweave.cli.scores import show_scores
     from tagweave.config import parse_pairs
     from tagweave.formats import read
     from tagweave.tagger import create_tagger
+    from tagweave.team import join
 
     tagger = create_tagger(kind, choose(parse_pairs(settings), encoder=encoder, seed=seed))
-    held_out = None if dev is None else read_dev(dev)
-    tagger.fit(read(labelled), held_out, start_from=start)
-    tagger.save(out)
-    if held_out is not None:
-        show_scores({"tagger": tagger.predict(held_out)}, held_out)
+    with join() as processes:
+        held_out = None if dev is None else read_dev(dev)
+        tagger.fit(read(labelled), held_out, start_from=start)
+        if processes.first:
+            tagger.save(out)
+            if held_out is not None:
+                show_scores({"tagger": tagger.predict(held_out)}, held_out)

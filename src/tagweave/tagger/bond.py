@@ -16,6 +16,7 @@ from tagweave.progress import say
 from tagweave.soft_labels import SoftLabels
 from tagweave.tagger.model import Epoch, Tagger
 from tagweave.tagger.targets import Objective
+from tagweave.team import team
 
 if TYPE_CHECKING:
     from torch import nn
@@ -104,7 +105,7 @@ class BOND(Tagger):
         from tagweave.tagger.fitting import Fitting, highest_rate
 
         places = [None if folder is None else Path(folder) / f"stage-{stage}" for stage in (1, 2)]
-        if not resume and places[1] is not None and (places[1] / "last").exists():
+        if not resume and team().first and places[1] is not None and (places[1] / "last").exists():
             shutil.rmtree(places[1])
         first = Tagger(**{f.name: getattr(self, f.name) for f in fields(Tagger) if f.init})
         yield from Fitting(first, _certain(corpus), dev, start_from, self.first_steps).run(places[0], resume)

@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from tagweave.annotations import Annotations
 from tagweave.corpus import Corpus
 from tagweave.encoder import Encoder, device
 from tagweave.errors import DataError, StorageError, TagweaveWarning, UsageError, unknown_name
@@ -23,8 +25,9 @@ from tagweave.tagger.crf import RATE_FACTOR as CRF_RATE_FACTOR
 from tagweave.tagger.crf import SoftSequences
 from tagweave.tagger.model import Epoch, Output, Tagger
 from tagweave.tagger.targets import Objective
+from tagweave.team import Parcel, team
 from tagweave.training import LoopSettings, TrainingLoop
-from tagweave.windows import batches
+from tagweave.windows import batches, shares
 
 _BYTES_PER_PARAMETER = 32
 """Space for the best and the last state while one replaces another: 2 x (1 + 3) float32 numbers a parameter."""
@@ -75,8 +78,15 @@ class Fitting:
         learnable = self._any(self._objective.known)
         self._learnable = learnable if learnable.any() else ~learnable
         self._with_entities = self._any(self._objective.known & self._objective.inside)
+        self._team = team()
         self._loop = TrainingLoop(
-            tagger.model_, self._loop_settings(), self._batches, self._loss, self._describe, tagger._companion()
+            tagger.model_,
+            self._loop_settings(),
+            self._batches,
+            self._loss,
+            self._describe,
+            tagger._companion(),
+            self._share,
         )
         self._best: dict[str, Tensor] | None = None
 
@@ -110,8 +120,16 @@ class Fitting:
 
     def _loss(self, chosen: NDArray[np.int64]) -> tuple[Tensor, float]:
         """Summed loss and weight over the words of some windows; only known words with pieces of their own count."""
+        if not len(chosen):  # the share of a process may be empty
+            return self._objective.loss(chosen, chosen, torch.zeros(0, len(self._tagger._outputs()), device=device()))
         words, outputs = self._tagger._logits(self._pieces, self._windows, chosen)
         return self._objective.loss(chosen, words, outputs)
+
+    def _share(self, chosen: NDArray[np.int64], rank: int, size: int) -> NDArray[np.int64]:
+        """The windows of a batch that one of several processes reads."""
+        before = self._pieces.offsets
+        lengths = before[self._windows.last[chosen]] - before[self._windows.first[chosen]]
+        return chosen[slice(*shares(chosen, lengths + self._tagger.encoder_.added, size)[rank : rank + 2])]
 
     def _describe(self, chosen: NDArray[np.int64]) -> str:
         """The ids of the documents in a batch."""
@@ -120,10 +138,9 @@ class Fitting:
 
     def run(self, folder: Path | None, resume: bool) -> Iterator[Epoch]:
         """Train epoch by epoch; at the end the tagger has the best weights."""
-        if folder is not None:
-            self._check_space(folder)
-            if resume and (folder / "last").exists():
-                self._restore(folder)
+        self._team.check_same("documents or settings", self._fingerprint())
+        if folder is not None and self._team.from_first(lambda: self._prepare(folder)).facts["goes_on"] and resume:
+            self._restore(folder)
         if not self._stops():
             for epoch in self._epochs():
                 self._tagger.history_.append(epoch._asdict())
@@ -145,15 +162,22 @@ class Fitting:
                 loss = weight = 0.0
 
     def _scored(self, epoch: Epoch, dev: Corpus) -> Epoch:
-        scores = evaluate(dev, self._tagger.predict(dev.with_entities(None)), bootstrap=0)
+        scores = evaluate(dev, self._predict(dev.with_entities(None)), bootstrap=0)
         best = all(scores.f1 > earlier["f1"] for earlier in self._tagger.history_)
         entities, share = scores.micro.predicted, scores.coverage.tokens
         say(f"epoch {epoch.epoch}: loss {epoch.loss:.4f}, dev F1 {100 * scores.f1:.2f}, {entities} entities predicted")
         return epoch._replace(f1=scores.f1, entities=entities, entity_share=share, best=best)
 
+    def _predict(self, corpus: Corpus) -> Corpus:
+        """The corpus with the tagger's entities; each process looks at a part of the documents."""
+        found = self._tagger.predict(corpus.subset(np.arange(*self._team.part(corpus.offsets))))
+        columns = {name: array for name, array in vars(found.entities).items() if array is not None}
+        parts = [Annotations(**parcel.arrays) for parcel in self._team.gather(Parcel({}, columns))]
+        return corpus.with_types(found.types).with_entities(Annotations.concatenate(parts))
+
     def _keep(self, epoch: Epoch, folder: Path | None) -> None:
         if folder is not None:
-            if epoch.best:
+            if epoch.best and self._team.first:
                 self._tagger.save(folder / "best")
             self._loop.save(folder / "last", {"fingerprint": self._fingerprint(), "history": self._tagger.history_})
         elif epoch.best and self._dev is not None:
@@ -173,8 +197,10 @@ class Fitting:
         tagger = self._tagger
         if self._best is not None:
             tagger.model_.load_state_dict(self._best)
-        elif folder is not None and (folder / "best").exists() and self._dev is not None:
-            tagger.model_.load_state_dict(Tagger.load(folder / "best").model_.state_dict())
+        elif folder is not None and self._dev is not None:
+            if self._team.first and (folder / "best").exists():
+                tagger.model_.load_state_dict(Tagger.load(folder / "best").model_.state_dict())
+            self._team.level(tagger.model_.state_dict().values())
         tagger.model_.eval()
         best = next((row for row in reversed(tagger.history_) if row["best"]), None)
         if best is None or best["entities"] is None:
@@ -187,7 +213,8 @@ class Fitting:
             message = f"the tagger takes {100 * best['entity_share']:.0f} % of the dev tokens for entities"
             warnings.warn(message, TagweaveWarning, stacklevel=3)
 
-    def _check_space(self, folder: Path) -> None:
+    def _prepare(self, folder: Path) -> Parcel:
+        """Checks the space in the folder and whether it holds a state."""
         folder.mkdir(parents=True, exist_ok=True)
         needed = _BYTES_PER_PARAMETER * sum(p.numel() for p in self._tagger.model_.parameters())
         if (companion := self._tagger._companion()) is not None:
@@ -198,6 +225,7 @@ class Fitting:
                 f"training keeps up to {needed / 1e6:.0f} MB in {folder}, but only {free / 1e6:.0f} MB of space are "
                 "free: make room or choose another folder"
             )
+        return Parcel({"goes_on": (folder / "last").exists()})
 
     def _fingerprint(self) -> dict[str, Any]:
         """What must be the same for a training to go on."""

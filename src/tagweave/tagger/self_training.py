@@ -19,11 +19,14 @@ from tagweave.corpus import Corpus
 from tagweave.encoder import WordPieces
 from tagweave.tagger.model import Tagger
 from tagweave.tagger.targets import targets
+from tagweave.team import team
 from tagweave.windows import Windows
 
 
 def sharpened(probabilities: Tensor) -> Tensor:
     """Probabilities squared, over the frequency of each label among the words, and normalised by word.
+
+    Words of all processes that train together count for the frequencies.
 
     Args:
         probabilities: of shape [words, labels].
@@ -32,7 +35,8 @@ def sharpened(probabilities: Tensor) -> Tensor:
     tensor([[0.9643, 0.0357],
             [0.4286, 0.5714]])
     """
-    weighted = probabilities.square() / probabilities.sum(0).clamp_min(torch.finfo(probabilities.dtype).tiny)
+    frequencies = team().add_tensor(probabilities.sum(0))
+    weighted = probabilities.square() / frequencies.clamp_min(torch.finfo(probabilities.dtype).tiny)
     return weighted / weighted.sum(1, keepdim=True)
 
 
@@ -86,7 +90,7 @@ class SelfTraining:
     def loss(self, windows: NDArray[np.int64], words: NDArray[np.int64], outputs: Tensor) -> tuple[Tensor, float]:
         """See `Objective.loss`."""
         with torch.no_grad():
-            _, taught = self._teacher._logits(*self._cut, windows)
+            taught = self._teacher._logits(*self._cut, windows)[1] if len(windows) else outputs
         known = torch.from_numpy(self.known[words]).to(outputs.device)
         return self_training_loss(outputs[known], taught[known], self._confidence, hard=self._hard)
 
