@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from tagweave.errors import FormatError, UsageError, unknown_name
+from tagweave.storage import plain_file
 
 Component = TypeVar("Component")
 
@@ -78,8 +79,8 @@ def read_toml(path: Path) -> dict[str, Any]:
         FormatError: the file is no TOML; the message says where.
     """
     try:
-        return tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+        return tomllib.loads(plain_file(path).read_text(encoding="utf-8-sig"))
+    except (ValueError, RecursionError, OSError) as error:
         raise FormatError(f"{path} cannot be read: {error}") from None
 
 

@@ -21,14 +21,36 @@
 A message says what was met, where, and what to do. The command line prints it as one paragraph, without a traceback.
 """
 
+import re
 from collections.abc import Iterable
 from difflib import get_close_matches
+
+_LONGEST_MESSAGE = 2000
+_LONG_WORD = re.compile(r"(\S{100})\S{150,}(\S{50})")
+
+
+def shortened(message: str) -> str:
+    """A message that people can read, whatever a file has put into it: the middle of what is endless is left out.
+
+    >>> shortened("no tag after the token 'xyz'")
+    "no tag after the token 'xyz'"
+    >>> len(shortened("x" * 1_000_000)), len(shortened("word " * 1_000_000))
+    (153, 2003)
+    """
+    if len(message) > _LONGEST_MESSAGE:
+        message = _LONG_WORD.sub(r"\1...\2", message)
+    if len(message) > _LONGEST_MESSAGE:
+        message = f"{message[:1500]}...{message[-500:]}"
+    return message
 
 
 class TagweaveError(Exception):
     """Base of all errors that a user can cause; `exit_code` is what the command line returns."""
 
     exit_code = 1
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(shortened(message))
 
 
 class UsageError(TagweaveError):

@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -17,12 +18,32 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tagweave.errors import StorageError
+from tagweave.errors import StorageError, UsageError
 
 CONFIG = "config.json"
 PARAMETERS = "parameters.safetensors"
 MANIFEST = "manifest.json"
 CACHE_VARIABLE = "TAGWEAVE_CACHE"
+
+
+def plain_file(path: str | Path) -> Path:
+    """The path, if it leads to something that has an end: whatever is opened for reading goes through here.
+
+    Pipes and devices are refused: opening a pipe waits for whoever writes to it, perhaps for ever, and what comes out
+    of one can be read once only, while many readers go through a file twice.
+
+    Raises:
+        UsageError: it is a pipe, a socket or a device.
+        OSError: there is nothing.
+
+    >>> plain_file("/dev/zero")
+    Traceback (most recent call last):
+    tagweave.errors.UsageError: /dev/zero is no file but a pipe or device. To read from it, name `-` and redirect it
+    """
+    mode = os.stat(path).st_mode
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        raise UsageError(f"{path} is no file but a pipe or device. To read from it, name `-` and redirect it")
+    return Path(path)
 
 
 @contextmanager
@@ -124,8 +145,8 @@ def read_json(path: Path) -> dict[str, Any]:
         StorageError: the file is missing or is no JSON object.
     """
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
+        value = json.loads(plain_file(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError, UsageError) as error:
         raise StorageError(f"{path} cannot be read: {error}") from None
     if not isinstance(value, dict):
         raise StorageError(f"{path} does not hold a JSON object")

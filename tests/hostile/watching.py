@@ -3,7 +3,6 @@
 import re
 import resource
 import signal
-import threading
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,7 +13,8 @@ from cli.running import CommandLine, Result
 from hostile.cases import Ends
 
 SECONDS = 5
-"""How long a command may take."""
+"""How much processor time a command may take, and how often that it may wait, since machines differ."""
+_WAITS = 12
 
 MEMORY = 1_200_000_000
 """How many bytes a command may need beside what the process has."""
@@ -31,16 +31,16 @@ def limited(seconds: float = SECONDS, memory: int = MEMORY) -> Iterator[None]:
     """Whatever runs in the block ends with `TooSlow` or `MemoryError` when it goes beyond the limits."""
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
     resource.setrlimit(resource.RLIMIT_DATA, (_held() + memory, hard))
-    watched = threading.current_thread() is threading.main_thread()
-    before = signal.signal(signal.SIGALRM, _stop) if watched else None
-    if watched:
-        signal.setitimer(signal.ITIMER_REAL, seconds, 1)
+    timers = {signal.SIGPROF: (signal.ITIMER_PROF, seconds), signal.SIGALRM: (signal.ITIMER_REAL, _WAITS * seconds)}
+    before = {number: signal.signal(number, _stop) for number in timers}
+    for timer, limit in timers.values():
+        signal.setitimer(timer, limit, 1)
     try:
         yield
     finally:
-        if watched:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, before)
+        for number, (timer, _) in timers.items():
+            signal.setitimer(timer, 0)
+            signal.signal(number, before[number])
         resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
 
 

@@ -29,7 +29,7 @@ from tagweave.formats.losses import without_nested
 from tagweave.formats.problems import Problems
 from tagweave.formats.records import ReadRecords
 from tagweave.formats.rows import Row, row_documents
-from tagweave.formats.streams import opened, shown_name, written
+from tagweave.formats.streams import read_bytes, shown_name, written
 from tagweave.formats.tags import spans_from_parsed
 from tagweave.formats.whole_text import Piece, pieces
 from tagweave.formats.words import locate
@@ -61,8 +61,7 @@ def docbin_documents(path: AnyPath, options: ReadDocBin, problems: Problems) -> 
 
 def _rows(path: AnyPath, options: ReadDocBin, problems: Problems) -> Iterator[Row]:
     name = shown_name(path)
-    with opened(path) as handle:
-        raw = handle.read()
+    raw = read_bytes(path)
     try:
         docs = packed_docs(raw)
     except FormatError as error:

@@ -16,14 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagweave.errors import FormatError, MissingExtraError
+from tagweave.formats.streams import LEAST_LIMIT, MOST_PACKED, too_well_packed
 
 _SPAN = struct.Struct(">QQQllll")
 _INSIDE, _OUTSIDE, _BEGIN = 1, 2, 3
 """Numbers of spaCy for how a token is part of an entity."""
-
-MOST_PACKED = 100
-"""How many times its size a file may hold, once it holds more than `LEAST_LIMIT` bytes."""
-LEAST_LIMIT = 1 << 30
 
 _NOTHING = (b"", b"\x90", b"\x80")
 """What stands for no span groups: no bytes, an empty list, an empty mapping."""
@@ -177,7 +174,7 @@ def _inflated(raw: bytes) -> bytes:
     inflating = zlib.decompressobj()
     content = inflating.decompress(raw, max(LEAST_LIMIT, MOST_PACKED * len(raw)))
     if inflating.unconsumed_tail:
-        raise ValueError(f"it is packed to less than 1 in {MOST_PACKED}, which no file of documents is")
+        raise ValueError(too_well_packed("unpack it with spaCy"))
     if not inflating.eof:
         raise zlib.error("the end is missing")
     return content

@@ -4,7 +4,7 @@ import warnings
 from collections import Counter
 from typing import NamedTuple
 
-from tagweave.errors import TagweaveWarning
+from tagweave.errors import TagweaveWarning, shortened
 
 _KEPT = 1000
 
@@ -32,7 +32,7 @@ class FormatWarning(TagweaveWarning):
     """
 
     def __init__(self, message: str, counts: dict[str, int], problems: tuple[Problem, ...]) -> None:
-        super().__init__(message)
+        super().__init__(shortened(message))
         self.counts = counts
         self.problems = problems
 
@@ -66,7 +66,7 @@ class Problems:
             message: this one case.
             count: how many cases it stands for.
         """
-        problem = Problem(kind, document, message)
+        problem = Problem(kind, document, shortened(message))
         self._counts[kind] += count
         self._titles.setdefault(kind, title)
         self._first.setdefault(kind, problem)

@@ -1,24 +1,42 @@
 """Lines out of files and into them: UTF-8 whatever the machine's language, gzip, standard input and output.
 
 Only a line feed, or a carriage return before it, ends a line. One byte order mark at the start is no text.
+
+What comes in is bounded, whoever made it: pipes and devices are no files, a packed file may hold `MOST_PACKED` times
+its size, and a line, or all of a text from standard input, `LONGEST_TEXT` bytes.
 """
 
 import contextlib
 import gzip
+import io
 import os
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 from tagweave.errors import FormatError, UsageError
+from tagweave.storage import plain_file
 
 STANDARD = "-"
 """The path that stands for standard input or standard output."""
 
 BYTE_ORDER_MARK = "\ufeff"
+
+MOST_PACKED = 200
+"""How many times its size a packed file may hold, once it holds more than `LEAST_LIMIT` bytes. Text is packed to a
+tenth, the most uniform soft labels to a hundredth, and what was made to fill memories to a thousandth."""
+
+LEAST_LIMIT = 1 << 24
+
+LONGEST_TEXT = 1 << 28
+"""Bytes of the longest line, and of the longest text that is read from standard input in one piece."""
+
+_PIECE = 1 << 24
+"""Bytes that are read before a look at what they are."""
 
 
 def shown_name(path: str | Path) -> str:
@@ -49,15 +67,62 @@ def opened(path: str | Path) -> Iterator[BinaryIO]:
         yield sys.stdin.buffer
         return
     try:
-        with contextlib.ExitStack() as stack:
-            handle: BinaryIO = stack.enter_context(Path(path).open("rb"))
-            if str(path).endswith(".gz"):
-                handle = cast(BinaryIO, stack.enter_context(gzip.GzipFile(fileobj=handle)))
-            yield handle
+        with plain_file(path).open("rb") as handle:
+            yield _Unpacked.stream(handle, path) if str(path).endswith(".gz") else handle
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise FormatError(f"{path}: not a complete gzip file ({error})") from None
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror or error}") from None
+
+
+class _Unpacked(io.RawIOBase):
+    """What a gzip file holds.
+
+    Args:
+        packed: the file, open.
+        path: its name.
+    """
+
+    def __init__(self, packed: BinaryIO, path: str | Path) -> None:
+        self._packed = packed
+        self._content = gzip.GzipFile(fileobj=packed)
+        self._path = path
+        self._bytes = 0
+
+    @classmethod
+    def stream(cls, packed: BinaryIO, path: str | Path) -> BinaryIO:
+        """The bytes, buffered."""
+        return cast(BinaryIO, io.BufferedReader(cls(packed, path), 1 << 17))
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:  # noqa: ANN401
+        """Fill a buffer as far as one read goes.
+
+        Raises:
+            FormatError: far more has come out than went in.
+        """
+        data = self._content.read1(len(buffer))
+        self._bytes += len(data)
+        if packed_too_well(self._packed.tell(), self._bytes):
+            raise FormatError(f"{self._path}: {too_well_packed('gunzip it')}")
+        buffer[: len(data)] = data
+        return len(data)
+
+
+def packed_too_well(packed: int, unpacked: int) -> bool:
+    """Whether packed bytes hold more than any file of documents does."""
+    return unpacked > max(LEAST_LIMIT, MOST_PACKED * packed)
+
+
+def too_well_packed(way_out: str) -> str:
+    """What is said of a file that is packed too well."""
+    return (
+        f"unpacked, it is more than {MOST_PACKED} times as large, which no file of documents is. If you trust it and "
+        f"have room for it, {way_out} and read what comes out"
+    )
 
 
 def read_lines(path: str | Path, ends: bool = False) -> Iterator[tuple[int, str]]:
@@ -65,15 +130,38 @@ def read_lines(path: str | Path, ends: bool = False) -> Iterator[tuple[int, str]
 
     Raises:
         UsageError: the file cannot be opened.
-        FormatError: a line is not UTF-8 or holds a NUL character.
+        FormatError: a line is not UTF-8, holds a NUL character or has no end.
     """
     name = shown_name(path)
     with opened(path) as handle:
-        for number, raw in enumerate(handle, 1):
+        for number, raw in enumerate(iter(partial(handle.readline, _PIECE), b""), 1):
+            if len(raw) == _PIECE:
+                raw = _rest(raw, handle.readline, f"{name}, line {number}")
             line = decoded(raw, f"{name}, line {number}")
             if number == 1:
                 line = line.removeprefix(BYTE_ORDER_MARK)
             yield number, line if ends else line.removesuffix("\n").removesuffix("\r")
+
+
+def _rest(raw: bytes, read: Callable[[int], bytes], where: str) -> bytes:
+    """Bytes with those that follow.
+
+    Args:
+        raw: the first ones.
+        read: gives more of them, at most as many as it is asked for; fewer at the end.
+        where: goes into the message of the `FormatError`.
+
+    Raises:
+        FormatError: there is no end of them.
+    """
+    pieces = [raw]
+    while len(pieces[-1]) == _PIECE and pieces[-1][-1:] != b"\n" and b"\0" not in pieces[-1]:
+        if len(pieces) * _PIECE >= LONGEST_TEXT:
+            raise FormatError(
+                f"{where}: longer than {LONGEST_TEXT >> 20} MiB. Write each document on a line of its own"
+            )
+        pieces.append(read(_PIECE))
+    return b"".join(pieces)
 
 
 LOOK_AHEAD = 1000
@@ -129,8 +217,29 @@ def read_text(path: str | Path) -> str:
         UsageError: the file cannot be opened.
         FormatError: it is not UTF-8 or holds a NUL character.
     """
+    raw = read_bytes(path)
+    try:
+        return decoded(raw, shown_name(path)).removeprefix(BYTE_ORDER_MARK)
+    except FormatError:
+        for number, line in enumerate(raw.split(b"\n"), 1):
+            decoded(line, f"{shown_name(path)}, line {number}")
+        raise
+
+
+def read_bytes(path: str | Path) -> bytes:
+    """All bytes of a file, unpacked.
+
+    Raises:
+        UsageError: the file cannot be opened.
+        FormatError: there is no end of standard input.
+    """
     with opened(path) as handle:
-        return decoded(handle.read(), shown_name(path)).removeprefix(BYTE_ORDER_MARK)
+        if str(path) != STANDARD:
+            return handle.read()
+        raw = handle.read(LONGEST_TEXT + 1)
+    if len(raw) > LONGEST_TEXT:
+        raise FormatError(f"{shown_name(path)}: more than {LONGEST_TEXT >> 20} MiB. Put it into a file, and name that")
+    return raw
 
 
 def decoded(raw: bytes, where: str) -> str:

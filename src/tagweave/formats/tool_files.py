@@ -3,7 +3,6 @@
 The records are items of one JSON list, or stand one on each line.
 """
 
-import gzip
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -12,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from tagweave.corpus import Document
-from tagweave.errors import FormatError
+from tagweave.errors import FormatError, TagweaveError
 from tagweave.formats.base import AnyPath, placed
 from tagweave.formats.json_lines import json_object, parse_json
 from tagweave.formats.problems import Problems
 from tagweave.formats.records import ReadRecords
 from tagweave.formats.rows import Row, row_documents
-from tagweave.formats.streams import Lines, shown_name, written
+from tagweave.formats.streams import Lines, opened, shown_name, written
 
 Translate = Callable[[dict[str, Any]], Mapping[str, Any] | None]
 """Makes the record of a tool one of ours, or None if it is to be left out."""
@@ -66,9 +65,9 @@ def head(path: Path) -> str:
     if not path.name.lower().removesuffix(".gz").endswith(".json") or not path.is_file():
         return ""
     try:
-        with gzip.open(path) if path.name.endswith(".gz") else path.open("rb") as handle:
+        with opened(path) as handle:
             return handle.read(_HEAD).decode(errors="ignore").lstrip("\ufeff \t\r\n")
-    except (OSError, EOFError):
+    except TagweaveError:
         return ""
 
 
