@@ -4,7 +4,7 @@ Votes are packed small integers. A vote is a *pattern*: a distribution over labe
 themselves (one-hot), then follow the ones that a coarse type spreads over its members. `ABSTAIN` is no vote at all.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
@@ -42,7 +42,7 @@ A source that did not run on a document always abstains there.
 Probabilities = Literal["posteriors", "votes"]
 """How a source is read that gives a probability for every label on every token, as a tagger does.
 
-- `posteriors`: at its word, by Bayes' rule (`Observations.likelihoods`).
+- `posteriors`: at its word, by Bayes' rule (`likelihoods`).
 - `votes`: as a vote that is spread over labels, with a confusion matrix like any other source.
 """
 
@@ -116,22 +116,6 @@ class Observations:
             evidence[voted] += np.log(np.maximum(said[voted], _LEAST) @ emissions[position].T)
         return evidence
 
-    def likelihoods(self) -> dict[int, NDArray[np.float64]]:
-        r"""What posteriors say by Bayes' rule, as emissions: \(p(x \mid z = i) \propto x_i / p(z = i)\).
-
-        The probabilities of a tagger are no noisy votes but a judgement that has the frequencies of labels in it.
-        Dividing these out leaves what the tagger saw. The frequencies are the means of its own probabilities.
-
-        Returns:
-            For each of `posteriors` a diagonal matrix, of shape [labels, labels]; its largest entry is one.
-        """
-        found = {}
-        for position in self.posteriors:
-            said = self.soft[:, np.searchsorted(self.soft_positions, position)]
-            frequencies = said.mean(axis=0, dtype=np.float64) + _LEAST if len(said) else np.ones(len(self.labels))
-            found[int(position)] = np.diag(frequencies.min() / frequencies)
-        return found
-
     def pattern_counts(self, weights: NDArray[np.floating]) -> NDArray[np.float64]:
         """Expected number of times that each hard source voted a pattern where the label was `i`.
 
@@ -159,6 +143,35 @@ class Observations:
         expected[self.hard] = np.einsum("kip,pj->kij", counted, self.patterns)
         expected[self.soft_positions] = np.einsum("ti,tkj->kij", weights, self.soft.astype(np.float64))
         return expected
+
+
+def batches_of(parts: Iterable[Observations], tokens: int = 1_000_000) -> Iterator[Observations]:
+    """The batches of each part, see `Observations.batches`."""
+    for part in parts:
+        yield from part.batches(tokens)
+
+
+def likelihoods(parts: Iterable[Observations]) -> dict[int, NDArray[np.float64]]:
+    r"""What posteriors say by Bayes' rule, as emissions: \(p(x \mid z = i) \propto x_i / p(z = i)\).
+
+    The probabilities of a tagger are no noisy votes but a judgement that has the frequencies of labels in it. Dividing
+    these out leaves what the tagger saw. The frequencies are the means of its own probabilities.
+
+    Args:
+        parts: what is observed in the parts of a corpus.
+
+    Returns:
+        For each of `posteriors` a diagonal matrix, of shape [labels, labels]; its largest entry is one.
+    """
+    total: dict[int, NDArray[np.float64]] = {}
+    tokens = 0
+    for part in parts:
+        tokens += len(part.soft)
+        for position in map(int, part.posteriors):
+            said = part.soft[:, np.searchsorted(part.soft_positions, position)].sum(axis=0, dtype=np.float64)
+            total[position] = total.get(position, 0.0) + said
+    frequencies = {p: said / tokens + _LEAST if tokens else np.ones(len(said)) for p, said in total.items()}
+    return {position: np.diag(found.min() / found) for position, found in frequencies.items()}
 
 
 def observe(

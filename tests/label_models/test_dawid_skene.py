@@ -110,7 +110,7 @@ def test_nothing_depends_on_how_documents_are_batched(monkeypatch: pytest.Monkey
     corpus = votes(300)
     observations = observe(corpus, "io", "always")
     model = classical(3).fit(corpus)
-    whole = model._expect_all(observations)[0]
+    whole = model._expect_all([observations])[0]
     parts = [model._expect(part)[0] for part in observations.batches(70)]
     assert len(parts) > 3
     total = sum(parts[1:], parts[0])

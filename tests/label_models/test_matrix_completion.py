@@ -42,7 +42,7 @@ def test_moments_are_means_over_tokens_also_of_spread_votes_and_across_batches()
     rows = np.random.default_rng(1).dirichlet(np.ones(5), size=24_000).astype(np.float32)
     observations = observe(corpus.with_source("tagger", SoftLabels(TYPES, corpus.offsets, rows)), "io", "always")
     said = np.hstack([observations.source(k) for k in (0, 2, 5)])
-    found = count_moments(observations, np.array([0, 2, 5]))
+    found = count_moments([*observations.batches(7000)], np.array([0, 2, 5]), 3)
     np.testing.assert_allclose(found.first, said.mean(axis=0))
     np.testing.assert_allclose(found.second, said.T @ said / 24_000)
 
@@ -59,7 +59,7 @@ def test_the_loss_is_its_definition_and_the_gradient_its_slope() -> None:
     balance, pull, size = np.array(BALANCE), 0.3, 3
     point, start = chance.random((2, 12, size))
     root = chance.random((12, 12))
-    seen = Moments(chance.random(12), root @ root.T)
+    seen = Moments(chance.random(12), root @ root.T, 100)
     expected = pull * sum((point[i, y] - start[i, y]) ** 2 for i in range(12) for y in range(size))
     for i in range(12):
         expected += (sum(point[i, y] * balance[y] for y in range(size)) - seen.first[i]) ** 2
@@ -114,7 +114,7 @@ def test_a_strong_pull_leaves_the_first_values() -> None:
     corpus = votes().corpus(TYPES)
     model = MatrixCompletion(silence="always", pull=1e6, precision=0.8).fit(corpus)
     balance, emissions = model.learned()
-    said = count_moments(observe(corpus, "io", "always"), np.arange(5)).first
+    said = count_moments([observe(corpus, "io", "always")], np.arange(5), 3).first
     start = first_values(said, balance, 0.8).reshape(5, 3, 3).transpose(0, 2, 1)
     np.testing.assert_allclose(emissions, start, atol=1e-4)
 

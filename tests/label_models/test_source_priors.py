@@ -54,7 +54,7 @@ def test_certain_sources_are_still_distributions() -> None:
 def test_a_pair_is_for_the_types_that_the_source_votes_for() -> None:
     corpus = corpus_of(a=[Span(0, 2, "PER")], b=[Span(0, 1, "PER"), Span(3, 4, "LOC")])
     priors = source_priors(
-        observe(corpus, "io", "never"), {"a": (0.9, 0.7), "b": {"PER": (0.9, 0.6), "O": (0.5, 0.95)}}, 100
+        [observe(corpus, "io", "never")], {"a": (0.9, 0.7), "b": {"PER": (0.9, 0.6), "O": (0.5, 0.95)}}, 100
     )
     np.testing.assert_allclose(priors.emissions.sum(axis=2), 100)
     np.testing.assert_allclose(np.diagonal(priors.emissions[0]), [90, 0, 70], atol=0.01)
@@ -63,11 +63,11 @@ def test_a_pair_is_for_the_types_that_the_source_votes_for() -> None:
 
 def test_moves_are_those_of_the_source_that_votes_for_most_labels() -> None:
     corpus = corpus_of(a=[Span(t, t + 1, "PER") for t in range(6)], b=[Span(0, 2, "PER"), Span(3, 4, "LOC")])
-    priors = source_priors(observe(corpus, "io", "never"), {"a": (0.9, 0.7), "b": (0.9, 0.7)}, 1)
+    priors = source_priors([observe(corpus, "io", "never")], {"a": (0.9, 0.7), "b": (0.9, 0.7)}, 1)
     # b says PER PER O LOC O O
     np.testing.assert_allclose(priors.start, [1, 1, 2])
     np.testing.assert_allclose(priors.transitions, [[2, 2, 1], [2, 1, 1], [2, 1, 2]])
-    bio = source_priors(observe(corpus, "bio", "never"), {"a": (0.9, 0.7), "b": (0.9, 0.7)}, 1)
+    bio = source_priors([observe(corpus, "bio", "never")], {"a": (0.9, 0.7), "b": (0.9, 0.7)}, 1)
     labels = LabelSet(("LOC", "PER"))
     assert ((bio.transitions > 0) == labels.legal_moves).all()
     assert ((bio.start > 0) == labels.legal_starts).all()

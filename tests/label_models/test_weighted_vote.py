@@ -44,7 +44,7 @@ def test_agreement_is_counted_by_hand() -> None:
     votes = corpus(("L", "L", "L"), ("L", "P", "P"), ("P", "L", "-"), ("P", "-", "-"), ("O", "O", "O"), ("L", "P", "L"))
     # s0: agrees, disagrees, disagrees with s1; alone; only O; half, as s1 and s2 tie: 1.5 of 4.
     # s1: agrees; half; disagrees; disagrees: 1.5 of 4. s2: agrees; half; half: 2 of 3.
-    found = agreements(observe(votes, "io", "always"), np.ones(3))
+    found = agreements([observe(votes, "io", "always")], np.ones(3))
     mean = 5 / 11
     np.testing.assert_allclose(found, [(1.5 + mean) / 5, (1.5 + mean) / 5, (2 + mean) / 4])
 

@@ -38,7 +38,7 @@ def corpora_of(
         raise UsageError(f"the format {format.name} can be written, but not read")
     problems = Problems(shown_name(path))
     found = format.documents(path, options, problems)
-    batch = _Batch(shown_name(path), None if documents is None else _Ids())
+    batch = _Batch(shown_name(path), None if documents is None else SeenNames())
     document = next(found, None)
     while document is not None:
         if documents is not None and batch.size >= documents and batch.may_end_before(document):
@@ -78,7 +78,7 @@ class _Batch:
         ids: the ids of the batches that are done, None if there is only one.
     """
 
-    def __init__(self, name: str, ids: "_Ids | None") -> None:
+    def __init__(self, name: str, ids: "SeenNames | None") -> None:
         self._name = name
         self._ids = ids
         self._annotators: set[str | None] | None = None
@@ -136,10 +136,10 @@ class _Batch:
         self._annotators = self._soft.annotators
 
 
-class _Ids:
-    """Ids that have been seen, eight bytes each: their hashes, most of them in a sorted array.
+class SeenNames:
+    """Names that have been seen, ids for instance, eight bytes each: their hashes, most of them in a sorted array.
 
-    Two of ten million different ids have the same hash in one file of four hundred thousand.
+    Two of ten million different names have the same hash in one file of four hundred thousand.
     """
 
     _MOST = 1 << 17

@@ -5,7 +5,9 @@ to an anchor: the labels of `SpanVote`, and how each source votes under them. Th
 pseudo-counts of Dirichlet priors it bounds how far the votes can pull them away.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +15,9 @@ from numpy.typing import NDArray
 from tagweave.corpus import Corpus
 from tagweave.labels import LabelSet, StateSpace
 from tagweave.observations import Observations, observe
+
+if TYPE_CHECKING:
+    from tagweave.label_models.span_vote import SpanVote
 
 _FLOOR = 1e-4
 """Pseudo-count of every vote and legal move, so that nothing unseen is impossible."""
@@ -35,6 +40,11 @@ class Counts:
     transitions: NDArray[np.float64]
     emissions: NDArray[np.float64]
 
+    @classmethod
+    def none(cls, labels: int, sources: int) -> "Counts":
+        """No event yet."""
+        return cls(np.zeros(labels), np.zeros((labels, labels)), np.zeros((sources, labels, labels)))
+
     def __add__(self, other: "Counts") -> "Counts":
         """Sums of both."""
         return Counts(self.start + other.start, self.transitions + other.transitions, self.emissions + other.emissions)
@@ -48,11 +58,23 @@ class Counts:
         return self.start, self.transitions, self.emissions
 
 
-def anchor_labels(corpus: Corpus, state_space: StateSpace) -> NDArray[np.int16]:
-    """Label numbers that a vote on spans gives, of shape [tokens]."""
+def anchor_vote(parts: Iterable[Corpus]) -> "SpanVote":
+    """The vote on spans that gives the anchor, fitted on a corpus in parts."""
     from tagweave.label_models.span_vote import SpanVote
 
-    entities = SpanVote().fit(corpus).predict_proba(corpus).annotations()
+    first = next(iter(parts))
+    return SpanVote().fit_parts(parts if first.coarse else [first])  # how frequent types are settles coarse ones only
+
+
+def anchor_labels(corpus: Corpus, state_space: StateSpace, vote: "SpanVote | None" = None) -> NDArray[np.int16]:
+    """Label numbers that a vote on spans gives, of shape [tokens].
+
+    Args:
+        corpus: documents with votes.
+        state_space: of the labels.
+        vote: the vote, fitted on the whole of which the corpus is a part; None fits it on the corpus.
+    """
+    entities = (vote or anchor_vote([corpus])).predict_proba(corpus).annotations()
     return entities.labels(corpus.offsets, LabelSet(corpus.types, state_space))
 
 
@@ -79,22 +101,24 @@ def count(labels: NDArray[np.int16], observations: Observations) -> Counts:
     return Counts(start, moves, emissions)
 
 
-def anchor(corpus: Corpus, state_space: StateSpace, strength: float, smoothing: float) -> Counts:
+def anchor(parts: Iterable[Corpus], state_space: StateSpace, strength: float, smoothing: float) -> Counts:
     """Pseudo-counts around the labels of a vote on spans.
 
     Silence is counted as a vote for O here, whatever it means to the model: a source of one type is silent on the
     entities of the others, and that is what tells the types apart.
 
     Args:
-        corpus: documents with votes.
+        parts: of a corpus with votes.
         state_space: of the labels.
         strength: weight of the anchor's counts; 1 gives it the weight of the corpus itself.
         smoothing: pseudo-counts of every row of a source: mostly of the right label, if the source knows it, and the
             rest as the source votes overall.
     """
-    observations = observe(corpus, state_space, "never")
-    labels = observations.labels
-    counted = count(anchor_labels(corpus, state_space), observations)
+    vote = anchor_vote(parts)
+    labels = LabelSet(vote.labels.types, state_space)
+    counted = Counts.none(len(labels), len(vote.sources_ or ()))
+    for part in parts:
+        counted = counted + count(anchor_labels(part, state_space, vote), observe(part, state_space, "never"))
     said = counted.emissions.sum(axis=1, keepdims=True)
     spread = said / np.maximum(said.sum(axis=2, keepdims=True), 1e-300)
     right = np.eye(len(labels)) * (said > 0)

@@ -2,7 +2,7 @@
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from tagweave.annotations import Annotations
 from tagweave.config import create
 from tagweave.corpus import Column, Corpus
-from tagweave.errors import DataError, NotFittedError, StorageError, TagweaveWarning
+from tagweave.errors import DataError, NotFittedError, StorageError, TagweaveWarning, UsageError
 from tagweave.labels import LabelSet, StateSpace
 from tagweave.observations import Silence
 from tagweave.report import Table
 from tagweave.soft_labels import SoftLabels
 from tagweave.storage import load_folder, save_folder
+from tagweave.stored import StoredCorpus, mapped, parts_of
 
 _BATCH_TOKENS = 200_000
 """Most tokens that are inferred at once."""
@@ -44,6 +45,8 @@ class LabelModel(ABC):
     """What the command line calls it."""
     uses_gold: ClassVar[bool] = False
     """Whether inference reads the corpus's gold (the consensus oracles)."""
+    adds_up: ClassVar[bool] = False
+    """Whether what is learned adds up over parts of a corpus, so that it can be larger than memory."""
 
     state_space: StateSpace = "io"
     silence: Silence = "token"
@@ -58,27 +61,60 @@ class LabelModel(ABC):
         """The hidden labels of a fitted model."""
         return LabelSet(self._fitted()[0], self.state_space)
 
-    def fit(self, corpus: Corpus, dev: Corpus | None = None) -> Self:
+    def fit(self, corpus: Corpus | StoredCorpus, dev: Corpus | None = None) -> Self:
         """Learn from the votes of a corpus.
 
         Args:
-            corpus: documents with votes; its gold, if it has one, is not looked at.
+            corpus: documents with votes; its gold, if it has one, is not looked at. One that lies on disk in parts
+                teaches the same as it would in memory.
             dev: documents with votes and gold, for models that stop early; gold-free without it.
 
         Returns:
             The model itself.
+
+        Raises:
+            DataError: the corpus has no source, or a group that counts as a whole is cut into parts.
+            UsageError: the corpus has several parts, and what this model learns does not add up over parts.
         """
         if not corpus.sources:
             raise DataError("the corpus has no source, so there is nothing to learn from")
-        self.types_, self.sources_, self.links_ = corpus.types, tuple(corpus.sources), tuple(corpus.links)
+        if isinstance(corpus, StoredCorpus):
+            self._check_parts(corpus)
+        parts = parts_of(corpus)
+        _warn_of_types_without_votes(corpus.types, parts)
+        return self.fit_parts(mapped(_without_gold, parts), dev)
+
+    def fit_parts(self, parts: Iterable[Corpus], dev: Corpus | None = None) -> Self:
+        """What `fit` does, without its checks.
+
+        Args:
+            parts: of a corpus, that can be gone through again; with the same types and sources, and without gold.
+            dev: see `fit`.
+        """
+        first = next(iter(parts))
+        self.types_, self.sources_, self.links_ = first.types, tuple(first.sources), tuple(first.links)
         self.history_ = []
-        _warn_of_types_without_votes(corpus)
-        self._fit(corpus.with_entities(None), None if dev is None else self._known(dev))
+        self._fit(parts, None if dev is None else self._known(dev))
         return self
 
     @abstractmethod
-    def _fit(self, corpus: Corpus, dev: Corpus | None) -> None:
-        """Learn; `corpus` has no gold."""
+    def _fit(self, parts: Iterable[Corpus], dev: Corpus | None) -> None:
+        """Learn from the parts of a corpus, which have no gold; there is one only, unless the model `adds_up`."""
+
+    def _check_parts(self, corpus: StoredCorpus) -> None:
+        if len(corpus) > 1 and not self.adds_up:
+            from tagweave.label_models import LABEL_MODELS
+
+            able = ", ".join(name for name, model in LABEL_MODELS.items() if model.adds_up)
+            raise UsageError(
+                f"the {self.name} model learns from all documents at once, but the corpus has {len(corpus)} parts. "
+                f"Read it whole, or take one of {able}"
+            )
+        if corpus.split_group is not None and self.silence.startswith("document"):
+            raise DataError(
+                f"silence={self.silence!r} looks at whole groups, but the documents of group {corpus.split_group!r} "
+                "are not all in one part of the corpus: put documents of a group one after the other"
+            )
 
     def predict_proba(self, corpus: Corpus) -> SoftLabels:
         """Label probabilities of a corpus whose sources the model was fitted on."""
@@ -88,6 +124,16 @@ class LabelModel(ABC):
         """The corpus with the model's entities (in place of any that it has) and soft labels."""
         soft_labels, entities = self._infer_in_batches(corpus)
         return corpus.with_types(soft_labels.types).with_entities(soft_labels.scored(entities), soft_labels)
+
+    def predict_parts(self, corpus: StoredCorpus) -> Iterator[Corpus]:
+        """What `predict` gives, part by part, for a corpus that lies on disk.
+
+        Raises:
+            DataError: a group that counts as a whole is cut into parts.
+            UsageError: the corpus lacks a source of the fit.
+        """
+        self._check_parts(corpus)
+        return map(self.predict, corpus)
 
     def _infer_in_batches(self, corpus: Corpus) -> tuple[SoftLabels, Annotations]:
         known = self._known(corpus)
@@ -172,15 +218,23 @@ def not_fitted(name: str) -> NotFittedError:
     return NotFittedError(f"this {name} model has not been fitted: call fit(corpus) or load(folder) first")
 
 
-def _warn_of_types_without_votes(corpus: Corpus) -> None:
+def _without_gold(part: Corpus) -> Corpus:
+    return part.with_entities(None)
+
+
+def _warn_of_types_without_votes(types: tuple[str, ...], parts: Iterable[Corpus]) -> None:
     """Warn of types that no source ever votes for: no label model can find them."""
-    voted = {name for column in corpus.sources.values() for name in _voted_types(column, corpus)}
-    voted |= {member for name in voted & set(corpus.coarse) for member in corpus.coarse[name]}
-    missing = [name for name in corpus.types if name not in voted]
-    if missing or not corpus.types:
+    voted: set[str] = set()
+    for part in parts:
+        voted.update(name for column in part.sources.values() for name in _voted_types(column, part))
+        voted.update(member for name in voted & set(part.coarse) for member in part.coarse[name])
+        if voted.issuperset(types):
+            break
+    missing = [name for name in types if name not in voted]
+    if missing or not types:
         warnings.warn(
             f"no source votes for {', '.join(missing) or 'any entity'}: documents will come out without "
-            f"{'any entity' if len(missing) == len(corpus.types) else 'entities of that kind'}",
+            f"{'any entity' if len(missing) == len(types) else 'entities of that kind'}",
             TagweaveWarning,
             stacklevel=3,
         )

@@ -1,5 +1,6 @@
 """Best consensus: what a label model could reach that only chooses among the votes. Two oracles that read the gold."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -35,12 +36,13 @@ class BestConsensus(LabelModel):
     [Span(start=0, end=1, type='PER', score=1.0)]
     """
 
+    adds_up: ClassVar[bool] = True
     name: ClassVar[str] = "best-consensus"
     uses_gold: ClassVar[bool] = True
 
     oracle: Literal["span", "token"] = "span"
 
-    def _fit(self, corpus: Corpus, dev: Corpus | None) -> None:
+    def _fit(self, parts: Iterable[Corpus], dev: Corpus | None) -> None:
         pass
 
     def _infer(self, corpus: Corpus, features: NDArray[Any] | None) -> tuple[SoftLabels, Annotations]:

@@ -1,6 +1,6 @@
 """The conditional hidden Markov model: an HMM whose matrices depend on the embedding of each token."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -91,7 +91,8 @@ class ConditionalModel(LabelModel):
     def _features(self, corpus: Corpus) -> NDArray[np.float16]:
         return embed(corpus, self.encoder, layers=self.layers)
 
-    def _fit(self, corpus: Corpus, dev: Corpus | None) -> None:
+    def _fit(self, parts: Iterable[Corpus], dev: Corpus | None) -> None:
+        [corpus] = parts
         require_bert()
         from tagweave.training import LoopSettings, TrainingLoop
 

@@ -6,9 +6,9 @@ maximisation, the record of the objective, sources that are taken at their word.
 """
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +19,10 @@ from tagweave.label_models.base import not_fitted
 from tagweave.label_models.crossings import without_crossings
 from tagweave.label_models.iterative import IterativeModel
 from tagweave.label_models.tables import confusion_tables
-from tagweave.observations import Observations, Probabilities, observe
+from tagweave.observations import Observations, Probabilities, batches_of, likelihoods, observe
 from tagweave.progress import track
 from tagweave.report import Table
+from tagweave.stored import mapped, observed
 
 
 @dataclass(kw_only=True)
@@ -38,6 +39,8 @@ class ConfusionModel(IterativeModel):
         statistics_: what was learned.
     """
 
+    adds_up: ClassVar[bool] = True
+
     iterations: int = 20
     strength: float = 1.0
     smoothing: float = 1.0
@@ -45,8 +48,13 @@ class ConfusionModel(IterativeModel):
     statistics_: Counts | None = field(default=None, init=False, repr=False)
 
     @abstractmethod
-    def _begin(self, corpus: Corpus, observations: Observations) -> tuple[Counts, Counts]:
-        """Pseudo-counts of the priors, and first values; neither of them of sources that are taken at their word."""
+    def _begin(self, parts: Iterable[Corpus], said: Iterable[Observations]) -> tuple[Counts, Counts]:
+        """Pseudo-counts of the priors, and first values; neither of them of sources that are taken at their word.
+
+        Args:
+            parts: of the corpus.
+            said: what is observed in each part.
+        """
 
     @abstractmethod
     def _expect(self, part: Observations) -> tuple[Counts, float]:
@@ -55,22 +63,22 @@ class ConfusionModel(IterativeModel):
     def _observe(self, corpus: Corpus) -> Observations:
         return observe(corpus, self.state_space, self.silence, self.probabilities)
 
-    def _fit(self, corpus: Corpus, dev: Corpus | None) -> None:
-        corpus = without_crossings(corpus)
-        observations = self._observe(corpus)
-        fixed = observations.likelihoods()
-        priors, first = self._begin(corpus, observations)
+    def _fit(self, parts: Iterable[Corpus], dev: Corpus | None) -> None:
+        parts = mapped(without_crossings, parts)
+        said = observed(self._observe, parts)
+        fixed = likelihoods(said)
+        priors, first = self._begin(parts, said)
         self._take(first, fixed)
         for iteration in track(range(self.iterations), "EM", self.iterations):
-            expected, log_likelihood = self._expect_all(observations)
+            expected, log_likelihood = self._expect_all(said)
             self._record(iteration, log_likelihood, priors, list(fixed))
             if self.converged:
                 break
             self._take((priors + expected).normalised(), fixed)
 
-    def _expect_all(self, observations: Observations) -> tuple[Counts, float]:
+    def _expect_all(self, said: Iterable[Observations]) -> tuple[Counts, float]:
         expected, log_likelihood = Counts(*(np.zeros_like(array) for array in self.learned().arrays())), 0.0
-        for part in observations.batches():
+        for part in batches_of(said):
             counted, gained = self._expect(part)
             expected, log_likelihood = expected + counted, log_likelihood + gained
         return expected, log_likelihood

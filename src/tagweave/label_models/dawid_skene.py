@@ -1,6 +1,6 @@
 """The model of Dawid and Skene: a confusion matrix a source, tokens that do not depend on each other."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -15,7 +15,7 @@ from tagweave.label_models.crossings import without_crossings
 from tagweave.label_models.independent import balance_table, infer_tokens, posterior
 from tagweave.label_models.majority_vote import vote_shares
 from tagweave.labels import StateSpace
-from tagweave.observations import Observations
+from tagweave.observations import Observations, batches_of
 from tagweave.report import Table
 from tagweave.soft_labels import SoftLabels
 
@@ -31,7 +31,8 @@ class DawidSkene(ConfusionModel):
 
     with the share \(\pi\) of each label: the `HMM` without its chain. Learned by expectation maximisation with
     Dirichlet priors; the likelihood with the priors never falls. Sources that abstain on a token say nothing there. A
-    source that gives a probability for every label is taken at its word, by Bayes' rule (`Observations.likelihoods`).
+    source that gives a probability for every label is taken at its word, by Bayes' rule
+    (`tagweave.observations.likelihoods`).
 
     The published model starts from a majority vote and has no priors. It then cannot tell types apart for which sources
     of one type each vote: it learns that these say their type whatever the entity is, and loses half of the F1 on
@@ -65,17 +66,15 @@ class DawidSkene(ConfusionModel):
     state_space: StateSpace = "bio"
     start: Literal["anchor", "votes"] = "anchor"
 
-    def _begin(self, corpus: Corpus, observations: Observations) -> tuple[Counts, Counts]:
+    def _begin(self, parts: Iterable[Corpus], said: Iterable[Observations]) -> tuple[Counts, Counts]:
         if self.start == "anchor":
-            priors = anchor(corpus, self.state_space, self.strength, self.smoothing)
+            priors = anchor(parts, self.state_space, self.strength, self.smoothing)
             priors = _without_chain(priors.start + priors.transitions.sum(axis=0), priors.emissions)
             return priors, priors.normalised()
-        size = len(observations.labels)
-        priors = _without_chain(
-            np.full(size, _FLOOR), np.full((len(observations.sources), size, size), self.smoothing / size + _FLOOR)
-        )
+        size, sources = len(self.labels), len(self._fitted()[1])
+        priors = _without_chain(np.full(size, _FLOOR), np.full((sources, size, size), self.smoothing / size + _FLOOR))
         counted = priors
-        for part in observations.batches():
+        for part in batches_of(said):
             shares = vote_shares(part)
             counted = counted + _without_chain(shares.sum(axis=0), part.counts(shares))
         return priors, counted.normalised()

@@ -1,6 +1,8 @@
 """The hidden Markov model of many sources, learned by exact EM."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,6 +21,7 @@ from tagweave.labels import StateSpace
 from tagweave.observations import Observations, observe
 from tagweave.report import Table
 from tagweave.soft_labels import SoftLabels
+from tagweave.stored import mapped
 
 
 @dataclass(kw_only=True)
@@ -30,7 +33,7 @@ class HMM(ConfusionModel):
     The model of Lison et al. (ACL 2020) with the M-step of Li et al. (2021, appendix A.2), learned by expectation
     maximisation with Dirichlet priors: the likelihood with the priors never falls. First values and priors come from
     an anchor, see `tagweave.label_models.anchors`. Sources that abstain on a token say nothing there. A source that
-    gives a probability for every label is taken at its word, by Bayes' rule (`Observations.likelihoods`).
+    gives a probability for every label is taken at its word, by Bayes' rule (`tagweave.observations.likelihoods`).
 
     With `source_priors` the precision and recall of each source, set by hand, take the place of the anchor, as in
     Lison et al. (`tagweave.label_models.source_priors` has the formula). Their model is
@@ -76,12 +79,12 @@ class HMM(ConfusionModel):
     prior_strength: float = 1000.0
     only_observed: bool = False
 
-    def _begin(self, corpus: Corpus, observations: Observations) -> tuple[Counts, Counts]:
+    def _begin(self, parts: Iterable[Corpus], said: Iterable[Observations]) -> tuple[Counts, Counts]:
         if self.source_priors:
-            said = observe(corpus, self.state_space, "never", self.probabilities)
-            priors = source_priors(said, self.source_priors, self.prior_strength)
+            never = partial(observe, state_space=self.state_space, silence="never", probabilities=self.probabilities)
+            priors = source_priors(mapped(never, parts), self.source_priors, self.prior_strength)
         else:
-            priors = anchor(corpus, self.state_space, self.strength, self.smoothing)
+            priors = anchor(parts, self.state_space, self.strength, self.smoothing)
         return priors, priors.normalised()
 
     def _potentials(self, observations: Observations) -> Potentials:

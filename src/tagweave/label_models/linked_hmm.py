@@ -4,7 +4,7 @@ Three numbers say all about a rule: how often it speaks, how often it is right, 
 votes are alike. A linking rule gives its evidence on a pair of neighbours, that is, on a move of the chain.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -29,7 +29,7 @@ from tagweave.label_models.linked_events import (
 from tagweave.label_models.links import link_votes, where_linked
 from tagweave.label_models.tables import transition_table
 from tagweave.labels import StateSpace
-from tagweave.observations import Probabilities, observe
+from tagweave.observations import Probabilities, likelihoods, observe
 from tagweave.progress import track
 from tagweave.report import Cell, Table
 from tagweave.soft_labels import SoftLabels
@@ -107,9 +107,10 @@ class LinkedHMM(IterativeModel):
             if not getattr(self, name) >= 0:
                 raise UsageError(f"{name} is {getattr(self, name)}; a weight must not be negative")
 
-    def _fit(self, corpus: Corpus, dev: Corpus | None) -> None:
+    def _fit(self, parts: Iterable[Corpus], dev: Corpus | None) -> None:
+        [corpus] = parts
         evidence = self._evidence(corpus)
-        fixed = evidence.rules.likelihoods()
+        fixed = likelihoods([evidence.rules])
         spoken = self._spoken(corpus, evidence)
         priors = self._priors(evidence, spoken)
         self.learned_ = self._settled(priors, fixed)
@@ -130,8 +131,8 @@ class LinkedHMM(IterativeModel):
     def _settled(self, counts: Events, fixed: Mapping[int, NDArray[np.float64]]) -> Events:
         """The M-step: the most probable parameters."""
         learned = counts.normalised()
-        for source, likelihoods in fixed.items():
-            learned.judgements[source] = np.stack([np.diag(likelihoods), np.zeros(len(likelihoods))], axis=1)
+        for source, judged in fixed.items():
+            learned.judgements[source] = np.stack([np.diag(judged), np.zeros(len(judged))], axis=1)
         if not self.chain:
             learned = learned._replace(transitions=np.tile(learned.start, (len(learned.start), 1)))
         return learned

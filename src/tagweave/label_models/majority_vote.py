@@ -1,5 +1,6 @@
 """Majority vote: every source that speaks on a token has one vote."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -34,9 +35,10 @@ class MajorityVote(LabelModel):
     [(0, 2, 'PER')]
     """
 
+    adds_up: ClassVar[bool] = True
     name: ClassVar[str] = "majority-vote"
 
-    def _fit(self, corpus: Corpus, dev: Corpus | None) -> None:
+    def _fit(self, parts: Iterable[Corpus], dev: Corpus | None) -> None:
         pass
 
     def _infer(self, corpus: Corpus, features: NDArray[Any] | None) -> tuple[SoftLabels, Annotations]:

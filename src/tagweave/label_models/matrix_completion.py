@@ -5,7 +5,7 @@ does by itself. A matrix with one row a source and vote therefore has low rank, 
 itself. Fitting that product to the counts gives every source's confusion without looking at a token a second time.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
@@ -23,9 +23,10 @@ from tagweave.label_models.majority_vote import vote_shares
 from tagweave.label_models.minimising import Array, minimise
 from tagweave.label_models.tables import confusion_tables
 from tagweave.labels import LabelSet
-from tagweave.observations import Observations, Probabilities, observe
+from tagweave.observations import Observations, Probabilities, batches_of, likelihoods, observe
 from tagweave.report import Table
 from tagweave.soft_labels import SoftLabels
+from tagweave.stored import observed
 
 _FEWEST = 3
 """Sources that agreement needs to tell who is right: two that disagree may each be wrong."""
@@ -60,8 +61,8 @@ class MatrixCompletion(LabelModel):
     majority vote on CoNLL-2003; the default was chosen on dev and keeps rare labels near \(\mu_0\).
 
     Spans that cross those of other sources are left out first (`without_crossings`). A source that gives a
-    probability for every label is taken at its word, by Bayes' rule (`Observations.likelihoods`), and is not part of
-    the matrix.
+    probability for every label is taken at its word, by Bayes' rule (`tagweave.observations.likelihoods`), and is not
+    part of the matrix.
 
     Use it to compare with Snorkel, or for large corpora: it reads the votes once. It costs well under a second.
 
@@ -87,6 +88,7 @@ class MatrixCompletion(LabelModel):
     [(0, 1, 'PER'), (2, 3, 'LOC')]
     """
 
+    adds_up: ClassVar[bool] = True
     name: ClassVar[str] = "matrix-completion"
 
     iterations: int = 1000
@@ -104,29 +106,30 @@ class MatrixCompletion(LabelModel):
         if self.pull < 0:
             raise UsageError(f"pull is {self.pull}: a penalty must not be negative")
 
-    def _fit(self, corpus: Corpus, dev: Corpus | None) -> None:
-        observations = self._observe(corpus)
-        size, tokens = len(observations.labels), int(observations.offsets[-1])
-        voting = np.setdiff1d(np.arange(len(observations.sources)), observations.posteriors)
-        seen = count_moments(observations, voting)
+    def _fit(self, parts: Iterable[Corpus], dev: Corpus | None) -> None:
+        said = observed(self._observe, parts)
+        fixed = likelihoods(said)
+        size, sources = len(self.labels), len(self._fitted()[1])
+        voting = np.setdiff1d(np.arange(sources), list(fixed))
+        seen = count_moments(said, voting, size)
         _check_voters(seen.first.reshape(-1, size))
-        balance = self._balance(observations)
+        balance = self._balance(said)
         start = first_values(seen.first, balance, self.precision)
-        least = min(0.01, 10.0 ** -np.ceil(np.log10(max(tokens, 1))))
+        least = min(0.01, 10.0 ** -np.ceil(np.log10(max(seen.tokens, 1))))
         learned = np.clip(in_order(self._minimise(seen, balance, start), balance), least, 1 - least)
-        self.balance_, self.emissions_ = balance, np.ones((len(observations.sources), size, size))
+        self.balance_, self.emissions_ = balance, np.ones((sources, size, size))
         self.emissions_[voting] = learned.reshape(-1, size, size).transpose(0, 2, 1)
-        for source, matrix in observations.likelihoods().items():
+        for source, matrix in fixed.items():
             self.emissions_[source] = matrix
 
     def _observe(self, corpus: Corpus) -> Observations:
         return observe(without_crossings(corpus), self.state_space, self.silence, self.probabilities)
 
-    def _balance(self, observations: Observations) -> Array:
+    def _balance(self, said: Iterable[Observations]) -> Array:
         if self.class_balance is not None:
-            return _given_balance(self.class_balance, observations.labels)
-        total = np.ones(len(observations.labels))
-        for part in observations.batches():
+            return _given_balance(self.class_balance, self.labels)
+        total = np.ones(len(self.labels))
+        for part in batches_of(said):
             total += vote_shares(part).sum(axis=0)
         shares: Array = total / total.sum()
         return shares
@@ -181,23 +184,26 @@ class Moments(NamedTuple):
 
     first: Array
     second: Array
+    tokens: int
+    """Over which they are."""
 
 
-def count_moments(observations: Observations, voting: NDArray[np.integer]) -> Moments:
+def count_moments(parts: Iterable[Observations], voting: NDArray[np.integer], labels: int) -> Moments:
     """Moments of some sources' votes, in one pass.
 
     Args:
-        observations: votes.
+        parts: votes on the tokens of parts of a corpus.
         voting: places of the sources.
+        labels: how many labels there are.
     """
-    size = len(voting) * len(observations.labels)
+    size, tokens = len(voting) * labels, 0
     first, second = np.zeros(size), np.zeros((size, size))
-    for part in observations.batches(_BATCH_TOKENS):
+    for part in batches_of(parts, _BATCH_TOKENS):
         said = np.hstack([np.empty((int(part.offsets[-1]), 0)), *(part.source(int(source)) for source in voting)])
+        tokens += len(said)
         first += said.sum(axis=0)
         second += said.T @ said
-    tokens = max(int(observations.offsets[-1]), 1)
-    return Moments(first / tokens, second / tokens)
+    return Moments(first / max(tokens, 1), second / max(tokens, 1), tokens)
 
 
 def first_values(first: Array, balance: Array, precision: float) -> Array:

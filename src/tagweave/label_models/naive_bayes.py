@@ -5,7 +5,7 @@ and if it does, it is right with some probability (accuracy), else it says one o
 That is learned without gold: a source that often agrees with the others must be accurate.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
@@ -49,7 +49,7 @@ class NaiveBayes(ConfusionModel):
     speaks. With `never` the sources that are silent outvote those that see an entity.
 
     Spans that cross those of other sources are left out first (`without_crossings`). A source that gives a
-    probability for every label is taken at its word, by Bayes' rule (`Observations.likelihoods`).
+    probability for every label is taken at its word, by Bayes' rule (`tagweave.observations.likelihoods`).
 
     Use it when you want the classical baseline of weak supervision. `HMM` knows the same and how labels follow each
     other. In the bio state space the model treats I after B like any other mistake and loses to a majority vote. It
@@ -93,11 +93,14 @@ class NaiveBayes(ConfusionModel):
         if min(self.strength, self.balance_strength) < 0 or self.smoothing <= 0:
             raise UsageError("strength and balance_strength must not be negative, and smoothing must be more than 0")
 
-    def _begin(self, corpus: Corpus, observations: Observations) -> tuple[Counts, Counts]:
-        said = np.array([observations.source(source).sum(axis=0) for source in range(len(observations.sources))])
-        self.propensities_ = said.sum(axis=1) / max(int(observations.offsets[-1]), 1)
-        votes = self.strength * said + self.smoothing
-        balance = np.full(said.shape[1], self.balance_strength + _FLOOR)
+    def _begin(self, parts: Iterable[Corpus], said: Iterable[Observations]) -> tuple[Counts, Counts]:
+        tokens, total = 0, np.zeros((len(self._fitted()[1]), len(self.labels)))
+        for part in said:
+            tokens += int(part.offsets[-1])
+            total += [part.source(source).sum(axis=0) for source in range(len(total))]
+        self.propensities_ = total.sum(axis=1) / max(tokens, 1)
+        votes = self.strength * total + self.smoothing
+        balance = np.full(total.shape[1], self.balance_strength + _FLOOR)
         priors = self._counts(balance, self.prior_accuracy * votes, (1 - self.prior_accuracy) * votes)
         return priors, priors.normalised()
 

@@ -3,7 +3,7 @@
 Lison et al. (ACL 2020) set them by hand, source by source. They take the place of the anchor.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,7 +65,7 @@ def confusion_prior(
     return np.asarray(matrix / matrix.sum(axis=1, keepdims=True), np.float64)
 
 
-def source_priors(observations: Observations, priors: SourcePriors, strength: float) -> Counts:
+def source_priors(parts: Iterable[Observations], priors: SourcePriors, strength: float) -> Counts:
     """Pseudo-counts from the precision and recall of sources.
 
     Of each source they are `strength` times its `confusion_prior`. A pair without a type is for the types that the
@@ -74,26 +74,29 @@ def source_priors(observations: Observations, priors: SourcePriors, strength: fl
     others (or else more often), and one more of each that is legal.
 
     Args:
-        observations: votes in which silence is O.
+        parts: votes in which silence is O, in parts of a corpus.
         priors: precision and recall by source, or by source and type.
         strength: pseudo-counts of every row of a source.
 
     Raises:
         UsageError: a source or type is unknown, a source has no prior, or a number is not from 0 to 1.
     """
-    _check(priors, observations)
-    said = _votes(observations)
+    like = next(iter(parts))
+    _check(priors, like)
+    said = np.sum([_votes(part) for part in parts], axis=0)
     frequencies = said / np.maximum(said.sum(axis=1, keepdims=True), 1e-300)
     tables = {name: _table(prior) for name, prior in priors.items()}
-    labels = observations.labels
+    labels = like.labels
     size = len(labels)
-    emissions = np.full((len(observations.sources), size, size), strength / size)
-    for k, name in enumerate(observations.sources):
+    emissions = np.full((len(like.sources), size, size), strength / size)
+    for k, name in enumerate(like.sources):
         if name in tables:
             precision, recall = _by_label(tables[name], labels, frequencies[k] > 0).T
             emissions[k] = strength * confusion_prior(labels, precision, recall, frequencies[k])
     richest = max(range(len(said)), key=lambda k: (int((said[k, 1:] > 0).sum()), float(said[k, 1:].sum())))
-    moves = count(observations.source(richest).argmax(axis=1).astype(np.int16), observations)
+    moves = Counts.none(size, len(like.sources))
+    for part in parts:
+        moves = moves + count(part.source(richest).argmax(axis=1).astype(np.int16), part)
     return Counts(
         np.where(labels.legal_starts, moves.start + 1.0, 0),
         np.where(labels.legal_moves, moves.transitions + 1.0, 0),

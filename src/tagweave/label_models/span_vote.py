@@ -1,5 +1,6 @@
 """Span vote: a vote on whole spans, so that boundaries stay as some source drew them."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
@@ -36,15 +37,18 @@ class SpanVote(LabelModel):
     [Span(start=0, end=2, type='PER', score=1.0)]
     """
 
+    adds_up: ClassVar[bool] = True
     name: ClassVar[str] = "span-vote"
 
     order: Literal["longest", "votes"] = "longest"
     frequencies_: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64), init=False, repr=False)
 
-    def _fit(self, corpus: Corpus, dev: Corpus | None) -> None:
-        size = len(corpus.vocabulary)
-        counts = [np.bincount(s.type_ids, minlength=size) for s in map(_spans, corpus.sources.values())]
-        self.frequencies_ = np.sum(counts, axis=0)[1 : 1 + len(corpus.types)]
+    def _fit(self, parts: Iterable[Corpus], dev: Corpus | None) -> None:
+        types = len(self._fitted()[0])
+        counts = np.zeros(types + 1, np.int64)
+        for spans in (_spans(column) for part in parts for column in part.sources.values()):
+            counts += np.bincount(spans.type_ids, minlength=types + 1)[: types + 1]
+        self.frequencies_ = counts[1:]
 
     def parameters(self) -> dict[str, NDArray[Any]]:
         """The frequencies."""

@@ -1,6 +1,6 @@
 """SwellShark: first candidate spans, then a generative model of the votes on each, then the best set of spans."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, get_args
 
@@ -133,7 +133,8 @@ class SwellShark(IterativeModel):
         if not (self.smoothing > 0 and self.strength >= 0 and self.longest >= 1):
             raise UsageError("smoothing must be more than 0, strength not negative, and longest at least 1")
 
-    def _fit(self, corpus: Corpus, dev: Corpus | None) -> None:
+    def _fit(self, parts: Iterable[Corpus], dev: Corpus | None) -> None:
+        [corpus] = parts
         candidates = self._candidates(corpus, self._features(corpus))
         observations = observe_candidates(corpus, candidates, self.silence, self.overlap)
         wrong, fixed = errors(observations), likelihoods(observations)

@@ -1,7 +1,8 @@
 """Weighted vote: a vote on each token in which some sources count more than others."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,8 +12,9 @@ from tagweave.corpus import Corpus
 from tagweave.errors import UsageError, unknown_name
 from tagweave.label_models.base import not_fitted
 from tagweave.label_models.majority_vote import MajorityVote, as_shares
-from tagweave.observations import Observations, observe
+from tagweave.observations import Observations, batches_of, observe
 from tagweave.report import Table
+from tagweave.stored import observed
 
 
 @dataclass(kw_only=True)
@@ -61,15 +63,15 @@ class WeightedVote(MajorityVote):
     rounds: int = 1
     weights_: NDArray[np.float64] | None = field(default=None, init=False, repr=False)
 
-    def _fit(self, corpus: Corpus, dev: Corpus | None) -> None:
-        names = tuple(corpus.sources)
+    def _fit(self, parts: Iterable[Corpus], dev: Corpus | None) -> None:
+        names = self._fitted()[1]
         if self.weights:
             self.weights_ = _given(self.weights, names)
             return
-        observations = observe(corpus, self.state_space, self.silence)
+        said = observed(partial(observe, state_space=self.state_space, silence=self.silence), parts)
         weights = np.ones(len(names))
         for round_ in range(self.rounds):
-            learned = agreements(observations, weights)
+            learned = agreements(said, weights)
             self.history_.append({"round": round_ + 1, "change": float(np.abs(learned - weights).max())})
             weights = learned
         self.weights_ = weights
@@ -92,18 +94,18 @@ class WeightedVote(MajorityVote):
         return [Table("What the vote of each source counts", ("source", "weight"), rows, decimals=3)]
 
 
-def agreements(observations: Observations, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+def agreements(parts: Iterable[Observations], weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """How often each source agrees with the weighted vote of the others, see `WeightedVote`.
 
     Args:
-        observations: votes on some tokens.
+        parts: votes on the tokens of parts of a corpus.
         weights: what the vote of each source counts, of shape [sources].
 
     Returns:
         Agreement of each source, from 0 to 1, of shape [sources].
     """
     agreed, judged = np.zeros(len(weights)), np.zeros(len(weights))
-    for part in observations.batches():
+    for part in batches_of(parts):
         total = np.zeros((int(part.offsets[-1]), len(part.labels)))
         for k, weight in enumerate(weights):
             total += weight * part.source(k)
