@@ -29,15 +29,23 @@ class Process:
         target: what it does; a function that can be imported. It is called with its end of the connection first.
         arguments: what else it is called with.
         hidden: whether it needs nothing of the script that runs here, which then is not run once more.
+        daemon: whether Python ends it with this process. Without that it may start processes of its own, but somebody
+            must `end` it; `end_with_parent` is for the case that this process is killed.
 
     Attributes:
         task: what it is at; None if it is idle.
     """
 
-    def __init__(self, target: Callable[..., None], *arguments: Any, hidden: bool = False) -> None:  # noqa: ANN401
+    def __init__(
+        self,
+        target: Callable[..., None],
+        *arguments: Any,  # noqa: ANN401
+        hidden: bool = False,
+        daemon: bool = True,
+    ) -> None:
         self.task: Any = None
         self.connection, theirs = CONTEXT.Pipe()
-        self.process = CONTEXT.Process(target=target, args=(theirs, *arguments), daemon=True)
+        self.process = CONTEXT.Process(target=target, args=(theirs, *arguments), daemon=daemon)
         with _undisturbed(), _without_main(hidden):
             self.process.start()
         theirs.close()

@@ -151,7 +151,7 @@ def test_a_run_that_ends_early_leaves_what_is_valid_and_its_lock_goes_with_it(
 ) -> None:
     out = tmp_path / "out"
     run = started(tmp_path)
-    wait_for(lambda: (out / "a.txt").exists() and "a.txt" in (out / "shards.json").read_text())
+    wait_for(lambda: (out / "shards.json").exists() and "a.txt" in Manifest.read(out).entries)
     with pytest.raises(UsageError, match=f"another run is writing it \\(process {run.pid} on "):
         map_shards(upper, files, out)
     run.send_signal(number)

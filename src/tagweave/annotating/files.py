@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from tagweave import __version__
 from tagweave.annotating.corpora import BATCH, check, replaced, warn_failures, warn_replaced
@@ -30,6 +30,9 @@ from tagweave.sources.loading import load_sources
 
 _ENDS = 1 << 20
 """Bytes at the beginning and at the end of a file that tell it from others, with its size."""
+
+_WRITTEN = ("cache", "unaligned")
+"""Settings of sources that name files or folders which they write."""
 
 
 def annotate_file(
@@ -81,30 +84,89 @@ def annotate_file(
     >>> record["sources"], report.statistics["years"].spans
     ({'years': [[2, 3, 'DATE']]}, 1)
     """
-    begin = time.monotonic()
-    if not is_stream(out) and format_of(out).name != JSON_LINES.name:
-        raise UsageError(f"{out}: sources are written as JSON lines. Give a name that ends in .jsonl or .jsonl.gz")
-    if resume and str(path) == STANDARD:
-        raise UsageError("standard input cannot be read again, so there is nothing to go on with. Leave out --resume")
-    reader = format_of(path, format)
-    create(reader.read_options, options)
-    found = load_sources(sources)
-    check(found, processes, time_limit)
-    about = _about(path, Path(sources), found, {"format": reader.name, **options})
-    finish = partial(encoded, str(out).endswith(".gz"))
-    with opened_output(out, about, resume) as output:
-        parts = _checked(read_batches(path, format=reader.name, documents=BATCH, **options), found)
-        parts = islice(parts, output.journal.batches, None)
-        try:
-            pool = Pool(Path(sources), found, processes, finish, tolerant=tolerant, time_limit=time_limit)
-        except CannotStart as error:
-            raise SourceError(f"{sources}: {error}") from None
-        with pool:
-            for _ in track(_written(pool.run(parts), output), "annotating, documents"):
-                pass
-        journal = output.journal
-    warn_failures(journal.statistics)
-    return Report(journal.documents, time.monotonic() - begin, described(found), journal.statistics)
+    with Annotator(Path(sources), processes=processes, tolerant=tolerant, time_limit=time_limit) as annotator:
+        return annotator.annotate(path, out, resume=resume, format=format, **options)
+
+
+class Annotator:
+    """Sources in processes of their own, for one file after the other; see `annotate_file`.
+
+    Args:
+        sources: the file of sources.
+        processes: how many processes share the work.
+        tolerant: whether a source that fails on a document abstains there.
+        time_limit: seconds that a source may take for one document.
+    """
+
+    def __init__(
+        self, sources: Path, *, processes: int = 1, tolerant: bool = False, time_limit: float = TIME_LIMIT
+    ) -> None:
+        self._file = sources
+        self._processes = processes
+        self._settings: dict[str, Any] = {"tolerant": tolerant, "time_limit": time_limit}
+        self._sources: list[Source] = []
+        self._pools: dict[bool, Pool] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End all processes."""
+        while self._pools:
+            self._pools.popitem()[1].close()
+
+    def annotate(
+        self,
+        path: str | Path,
+        out: str | Path,
+        *,
+        resume: bool = False,
+        format: str | None = None,
+        **options: Any,  # noqa: ANN401
+    ) -> Report:
+        """Let the sources vote on the documents of a file."""
+        begin = time.monotonic()
+        if not is_stream(out) and format_of(out).name != JSON_LINES.name:
+            raise UsageError(f"{out}: sources are written as JSON lines. Give a name that ends in .jsonl or .jsonl.gz")
+        if resume and str(path) == STANDARD:
+            raise UsageError(
+                "standard input cannot be read again, so there is nothing to go on with. Leave out --resume"
+            )
+        reader = format_of(path, format)
+        create(reader.read_options, options)
+        found = self._loaded()
+        about = _about(path, self._file, found, {"format": reader.name, **options})
+        with opened_output(out, about, resume) as output:
+            parts = _checked(read_batches(path, format=reader.name, documents=BATCH, **options), found)
+            parts = islice(parts, output.journal.batches, None)
+            try:
+                results = self._pool(str(out).endswith(".gz")).run(parts)
+                for _ in track(_written(results, output), "annotating, documents"):
+                    pass
+            except BaseException:
+                self.close()  # what they are at is of no use any more
+                raise
+            journal = output.journal
+        warn_failures(journal.statistics)
+        return Report(journal.documents, time.monotonic() - begin, described(found), journal.statistics)
+
+    def _loaded(self) -> list[Source]:
+        if not self._sources:
+            self._sources = load_sources(self._file)
+            check(self._sources, self._processes, self._settings["time_limit"])
+        return self._sources
+
+    def _pool(self, packed: bool) -> Pool:
+        if packed not in self._pools:
+            finish = partial(encoded, packed)
+            try:
+                self._pools[packed] = Pool(self._file, self._sources, self._processes, finish, **self._settings)
+            except CannotStart as error:
+                raise SourceError(f"{self._file}: {error}") from None
+        return self._pools[packed]
 
 
 def _written(results: Iterator[Result], output: Output) -> Iterator[int]:
@@ -141,11 +203,10 @@ def _checked(batches: Iterator[Corpus], sources: Sequence[Source]) -> Iterator[C
 
 def _about(path: str | Path, file: Path, sources: Sequence[Source], options: dict[str, Any]) -> dict[str, str]:
     """What must be the same for a run to be gone on with, by the names that messages use."""
-    settings = [getattr(source, field.name) for source in sources for field in setting_fields(type(source))]
     return {
         "the input": "" if str(path) == STANDARD else _print_of(Path(path)),
         "the sources": _print_of(file),
-        "the files that sources use": " ".join(map(_stamp, _paths(settings))),
+        "the files that sources use": " ".join(map(_stamp, paths_of(sources))),
         "the options of reading": json.dumps(options, sort_keys=True, default=str),
         "the version of tagweave": f"{__version__}, {BATCH}",
     }
@@ -165,6 +226,12 @@ def _print_of(path: Path) -> str:
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror or error}") from None
     return f"{size} bytes, {ends.hexdigest()}"
+
+
+def paths_of(sources: Iterable[Source]) -> list[Path]:
+    """The files and folders that sources use, by their settings; not those that they write."""
+    named = [(source, field.name) for source in sources for field in setting_fields(type(source))]
+    return list(_paths(getattr(source, name) for source, name in named if name not in _WRITTEN))
 
 
 def _paths(values: Iterable[Any]) -> Iterator[Path]:

@@ -1,10 +1,11 @@
 """`tagweave annotate`: sources over a file."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from tagweave.cli.options import Address, Engine, Processes, whole_file
 from tagweave.config import parse_pairs
 
 
@@ -14,8 +15,10 @@ def annotate(
         typer.Argument(metavar="IN", help="A file or folder in any format that can be read; `-` is standard input."),
     ],
     sources: Annotated[Path, typer.Option(metavar="FILE", help="The sources: a Python file, which is run, or TOML.")],
-    out: Annotated[Path, typer.Option(metavar="FILE", help="JSON lines with votes (.jsonl, .jsonl.gz), or `-`.")],
-    processes: Annotated[int, typer.Option(metavar="N", min=1, help="How many processes share the work.")] = 1,
+    out: Annotated[
+        Path, typer.Option(metavar="FILE", help="JSON lines with votes (.jsonl, .jsonl.gz), or `-`; or a folder.")
+    ],
+    processes: Processes = 1,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with what a run that was ended left.")] = False,
     tolerant: Annotated[
         bool, typer.Option("--tolerant", help="A source that fails on a document abstains there and is counted.")
@@ -29,23 +32,23 @@ def annotate(
     settings: Annotated[
         list[str], typer.Option("--set", metavar="KEY=VALUE", help="An option of reading; may be repeated.")
     ] = [],  # noqa: B006
+    engine: Engine = "local",
+    address: Address = "auto",
 ) -> None:
-    """Let sources vote on all documents of a file.
+    """Let sources vote on all documents of a file, or of all shards in a folder.
 
     What each source did and how long it took is printed on standard error. Documents are worked on as a stream, so that
-    memory does not grow with the file.
+    memory does not grow with the file. A folder of shards (.jsonl, .jsonl.gz, .parquet) becomes a folder of shards of
+    the same names; what is done there already stays.
     """
     from tagweave.annotating import annotate_file
+    from tagweave.folders import annotate_folder, is_folder_of_shards
 
-    report = annotate_file(
-        source,
-        sources,
-        out,
-        processes=processes,
-        resume=resume,
-        tolerant=tolerant,
-        time_limit=time_limit,
-        format=from_format,
-        **parse_pairs(settings),
-    )
+    chosen: dict[str, Any] = {"processes": processes, "tolerant": tolerant, "time_limit": time_limit}
+    options = parse_pairs(settings)
+    if from_format is None and is_folder_of_shards(source):
+        report = annotate_folder(source, sources, out, engine=engine, address=address, options=options, **chosen)
+    else:
+        whole_file(source, engine)
+        report = annotate_file(source, sources, out, resume=resume, format=from_format, **chosen, **options)
     typer.echo(report.table().text(), err=True)

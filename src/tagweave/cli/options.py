@@ -10,6 +10,7 @@ from tagweave.errors import DataError, UsageError, unknown_name
 
 if TYPE_CHECKING:
     from tagweave.corpus import Corpus
+    from tagweave.stored import StoredCorpus
 
 Settings = Annotated[
     list[str], typer.Option("--set", metavar="KEY=VALUE", help="A setting of the component; may be repeated.")
@@ -31,12 +32,30 @@ Dev = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Documents with gold, to choose by. Without it no gold is used.")
 ]
 
+Processes = Annotated[
+    int, typer.Option(metavar="N", min=1, help="How many processes, or workers of a cluster, share the work.")
+]
+Engine = Annotated[
+    str, typer.Option(metavar="local|ray", help="Who works on a folder of shards: this machine, or a Ray cluster.")
+]
+Address = Annotated[
+    str, typer.Option(metavar="ADDRESS", help="The Ray cluster: `auto` finds one, `local` starts one for this command.")
+]
+
 
 def read_corpus(path: Path, sources: str | None = None, coarse: Iterable[str] = ()) -> "Corpus":
     """Read a file and keep the chosen sources."""
     from tagweave.formats import read
 
     corpus = read(path, coarse=dict(map(_coarse, coarse)))
+    return corpus if sources is None else corpus.select_sources(split_names(sources, corpus.sources))
+
+
+def store_corpus(path: Path, sources: str | None, coarse: Iterable[str], *, whole: bool) -> "StoredCorpus":
+    """Read a file into a corpus on disk and keep the chosen sources; in one part, if it must be worked on as a whole."""
+    from tagweave.labelling import store
+
+    corpus = store(path, whole=whole, coarse=dict(map(_coarse, coarse)))
     return corpus if sources is None else corpus.select_sources(split_names(sources, corpus.sources))
 
 
@@ -76,6 +95,17 @@ def split_names(text: str, known: Iterable[str]) -> list[str]:
         else:
             raise unknown_name("source", parts[0].strip(), names)
     return found
+
+
+def whole_file(path: Path, engine: str, processes: int = 1) -> None:
+    """Refuse, for a file that is worked on as a whole, what only folders of shards can have.
+
+    Raises:
+        UsageError: several workers, or an engine, are asked for.
+    """
+    asked = f"--engine {engine}" if engine != "local" else f"--processes {processes}" if processes > 1 else ""
+    if asked:
+        raise UsageError(f"{path} is one file: {asked} shares out the files of a folder. Cut it into shards")
 
 
 def choose(settings: Mapping[str, Any], **options: Any) -> dict[str, Any]:  # noqa: ANN401

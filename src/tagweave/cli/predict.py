@@ -1,42 +1,36 @@
 """`tagweave predict`: label documents with a trained tagger."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from tagweave.errors import UsageError, unknown_name
-
-if TYPE_CHECKING:
-    from tagweave.corpus import Corpus
-
-OUTPUTS = ("tagger", "label-model")
+from tagweave.cli.options import Address, Engine, Processes, whole_file
 
 
 def predict(
     model: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that `train` or `alternate` wrote.")],
-    documents: Annotated[Path, typer.Argument(metavar="FILE", help="Documents to label.")],
-    out: Annotated[Path, typer.Option(metavar="FILE", help="Where the labels go; `-` is standard output.")],
+    documents: Annotated[Path, typer.Argument(metavar="FILE", help="Documents to label, or a folder of shards.")],
+    out: Annotated[
+        Path, typer.Option(metavar="FILE", help="Where the labels go; `-` is standard output; or a folder.")
+    ],
     output: Annotated[
         str,
         typer.Option(metavar="tagger|label-model", help="`label-model` reads the votes in FILE too."),
     ] = "tagger",
+    processes: Processes = 1,
+    engine: Engine = "local",
+    address: Address = "auto",
 ) -> None:
-    """Label documents with a trained tagger, which needs no sources; or with the label model that it taught."""
-    from tagweave.formats import read, write
+    """Label documents with a trained tagger, which needs no sources; or with the label model that it taught.
 
-    if output not in OUTPUTS:
-        raise unknown_name("output", output, OUTPUTS)
-    write(_predict(model, read(documents), output).select_sources([]), out)
+    A folder of shards (.jsonl, .jsonl.gz, .parquet) becomes a folder of shards of the same names; what is done there
+    already stays.
+    """
+    from tagweave.folders import Labels, is_folder_of_shards, labelled, predict_folder
 
-
-def _predict(model: Path, corpus: "Corpus", output: str) -> "Corpus":
-    from tagweave.alternate import is_alternate, load_round
-    from tagweave.tagger import Tagger
-
-    if is_alternate(model):
-        found = load_round(model)[0]
-        return found.predict(corpus, "tagger" if output == "tagger" else "label-model")
-    if output != "tagger":
-        raise UsageError(f"{model} holds a tagger only: --output {output} needs a folder that `alternate` wrote")
-    return Tagger.load(model).predict(corpus)
+    if is_folder_of_shards(documents):
+        predict_folder(model, documents, out, output, processes=processes, engine=engine, address=address)
+    else:
+        whole_file(documents, engine, processes)
+        labelled(Labels(model, output).predictor(), documents, out)

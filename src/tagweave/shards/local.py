@@ -56,7 +56,7 @@ def _assign(
         if worker is None:
             if len(workers) == processes:
                 return
-            worker = Process(_work)
+            worker = Process(_work, daemon=False)
             workers.append(worker)
             _teach(worker, function)
         worker.task = waiting.popleft()

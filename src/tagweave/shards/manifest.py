@@ -25,11 +25,13 @@ class Entry:
         bytes: its size.
         sha256: of its content.
         fingerprint: of the function's settings and the shard that it was made from.
+        result: what the function returned, or None.
     """
 
     bytes: int
     sha256: str
     fingerprint: str
+    result: Any = None
 
     def fits(self, path: Path) -> bool:
         """Whether a file is this output, whole and unchanged."""
@@ -45,10 +47,12 @@ class Manifest:
     Attributes:
         folder: the folder.
         entries: the outputs by their names.
+        missing: names of outputs that a run has begun to make, and that are not there yet.
     """
 
     folder: Path
     entries: dict[str, Entry] = field(default_factory=dict)
+    missing: set[str] = field(default_factory=set)
 
     @property
     def paths(self) -> list[Path]:
@@ -65,14 +69,16 @@ class Manifest:
         path = Path(folder) / MANIFEST
         values = read_json(path)
         try:
-            return cls(Path(folder), {name: Entry(**entry) for name, entry in values["shards"].items()})
+            entries = {name: Entry(**entry) for name, entry in values["shards"].items()}
+            return cls(Path(folder), entries, set(values["missing"]))
         except (KeyError, TypeError, AttributeError):
             raise StorageError(f"{path} is no manifest of shards. Choose another folder, or remove it") from None
 
     def write(self) -> None:
         """Write it into its folder; it is there as a whole or not at all."""
         shards = {name: asdict(entry) for name, entry in sorted(self.entries.items())}
-        write_json(self.folder / MANIFEST, {"tagweave": __version__, "shards": shards})
+        about = {"tagweave": __version__, "missing": sorted(self.missing), "shards": shards}
+        write_json(self.folder / MANIFEST, about)
 
 
 def sha256_of(path: Path) -> str:
@@ -109,6 +115,8 @@ def fingerprint(function: Mapping[str, Any], shard: Any) -> str:  # noqa: ANN401
 def settings_of(function: Any) -> dict[str, Any]:  # noqa: ANN401
     """What tells a function from others: its name, and its fields or bound arguments; paths stand for their content.
 
+    Fields of dataclasses that do not take part in comparisons (`field(compare=False)`) are not looked at.
+
     Raises:
         UsageError: it has no name that another process could find, or settings that JSON cannot hold.
 
@@ -122,7 +130,7 @@ def settings_of(function: Any) -> dict[str, Any]:  # noqa: ANN401
         return {"name": function.__name__, "of": settings_of(function.__self__)}
     if inspect.isroutine(function) or inspect.isclass(function):
         return {"name": _name(function)}
-    named = [each.name for each in fields(function)] if is_dataclass(function) else vars(function)
+    named = [each.name for each in fields(function) if each.compare] if is_dataclass(function) else vars(function)
     values = {name: getattr(function, name) for name in named}
     return {"name": _name(type(function)), "settings": json.loads(_json(values, f"a setting of {type(function)!r}"))}
 

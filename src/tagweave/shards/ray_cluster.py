@@ -46,7 +46,7 @@ def run_ray(
         try:
             while waiting or busy:
                 while waiting and len(busy) < processes:
-                    hand = idle.pop() if idle else actor.remote(function)
+                    hand = idle.pop() if idle else actor.remote(function, os.getcwd())
                     task = waiting.popleft()
                     target = aside / uuid.uuid4().hex / task.name
                     busy[hand.work.remote(task.name, task.shard, target)] = hand, task

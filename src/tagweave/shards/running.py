@@ -53,7 +53,7 @@ def map_shards(
         function: a function that can be imported, `functools.partial` of one, or an object that can be pickled; or an
             object with a method `load()` that makes the function, once in each worker: see `Loading`. Its fields or
             bound arguments are its settings; paths among them stand for the content of the files. Its code is not
-            looked at.
+            looked at. What it returns is kept in the manifest as `result`, if JSON can hold it.
         shards: strings and `Path` are files, which `function` gets as `Path`; anything else that JSON can hold is a
             description of a piece of work, which it gets as it is.
         out: the folder; it is made, or was made by this function.
@@ -95,6 +95,10 @@ def map_shards(
     tasks = _tasks(function, shards, names, settings, folder)
     with _only_run(folder) as manifest:
         waiting = deque(task for task in tasks if not _done(task, manifest))
+        for task in waiting:
+            manifest.entries.pop(task.name, None)
+            manifest.missing.add(task.name)
+        manifest.write()
         if len(waiting) < len(tasks):
             say(f"{folder}: {len(tasks) - len(waiting)} of {len(tasks)} shards are done already")
         if waiting:
@@ -173,7 +177,8 @@ def _kept(
                 for message in outcome.warnings:
                     warnings.warn(f"shard {task.name!r}: {message}", TagweaveWarning, stacklevel=2)
                 _place(outcome, manifest.folder / task.name)
-                manifest.entries[task.name] = Entry(outcome.bytes, outcome.sha256, task.fingerprint)
+                manifest.entries[task.name] = Entry(outcome.bytes, outcome.sha256, task.fingerprint, outcome.result)
+                manifest.missing.discard(task.name)
                 if time.monotonic() - noted > _INTERVAL:
                     manifest.write()
                     noted = time.monotonic()
@@ -234,7 +239,6 @@ def _only_run(folder: Path) -> Iterator[Manifest]:
         handle.flush()
         shutil.rmtree(folder / _ASIDE, ignore_errors=True)
         manifest = Manifest.read(folder) if (folder / MANIFEST).exists() else Manifest(folder)
-        manifest.write()
         try:
             yield manifest
         finally:

@@ -1,6 +1,7 @@
 """`Hand`: what a worker does with a shard, whichever engine it belongs to."""
 
 import hashlib
+import json
 import os
 import traceback
 import warnings
@@ -15,7 +16,7 @@ Shard = str | Path | int | float | Mapping[str, Any] | Sequence[Any]
 """A file (a string is a path too), or a description of a piece of work that JSON can hold."""
 
 Work = Callable[[Any, Path], object]
-"""Works one shard, and writes the file that it is told."""
+"""Works one shard, and writes the file that it is told; what it returns, if JSON can hold it, is kept."""
 
 
 @runtime_checkable
@@ -51,12 +52,14 @@ class Written:
         path: where, under a passing name.
         bytes: its size.
         sha256: of its content.
+        result: what the function returned.
         warnings: what its making warned of, each once.
     """
 
     path: Path
     bytes: int
     sha256: str
+    result: Any = None
     warnings: tuple[str, ...] = ()
 
 
@@ -79,10 +82,13 @@ class Hand:
 
     Args:
         function: the function, or what it is made from.
+        folder: the working folder, where the machine has it; None leaves it as it is.
     """
 
-    def __init__(self, function: Work | Loading) -> None:
+    def __init__(self, function: Work | Loading, folder: str | None = None) -> None:
         self._function = function
+        if folder is not None and os.path.isdir(folder):
+            os.chdir(folder)
         self._work: Work | None = None
 
     def work(self, name: str, shard: Any, target: Path) -> Written | Exception:  # noqa: ANN401
@@ -102,14 +108,21 @@ class Hand:
             target.parent.mkdir(parents=True, exist_ok=True)
             with warnings.catch_warnings(record=True) as told:
                 warnings.simplefilter("always", TagweaveWarning)
-                self._work(shard, target)
-            return replace(_written(target), warnings=_messages(told))
+                result = self._work(shard, target)
+            return replace(_written(target), result=_plain(result), warnings=_messages(told))
         except TagweaveError as error:
             return type(error)(f"shard {name!r}: {error}")
         except Exception as error:
             frame = traceback.extract_tb(error.__traceback__)[-1]
             place = f"{frame.filename}, line {frame.lineno}"
             return ShardError(f"shard {name!r}: {type(error).__name__}: {error} ({place})")
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401
+    try:
+        return json.loads(json.dumps(value, allow_nan=False))
+    except (TypeError, ValueError):
+        return None
 
 
 def _messages(told: Iterable[warnings.WarningMessage]) -> tuple[str, ...]:

@@ -1,0 +1,221 @@
+"""Folders of shards: what the command line does with a file, done with each file of a folder, on one machine or many.
+
+A shard is a file of documents, JSON lines or Parquet. Each gives an output of the same name, see `tagweave.shards`.
+"""
+
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from tagweave.alternate import Output, is_alternate, load_round
+from tagweave.annotating.corpora import check
+from tagweave.annotating.files import Annotator, paths_of
+from tagweave.annotating.running import TIME_LIMIT, described
+from tagweave.annotating.statistics import Report, Statistics, add_up
+from tagweave.corpus import Corpus
+from tagweave.errors import DataError, TagweaveWarning, UsageError, unknown_name
+from tagweave.formats import FORMATS, read, write
+from tagweave.shards import Manifest, map_shards
+from tagweave.shards.manifest import MANIFEST
+from tagweave.sources.loading import load_sources
+from tagweave.tagger import Tagger
+
+SUFFIXES = (".jsonl", ".jsonl.gz", ".parquet")
+"""Endings of shards."""
+
+OUTPUTS = ("tagger", "label-model")
+"""What can label documents in the folder of an alternate training."""
+
+
+def is_folder_of_shards(path: str | Path) -> bool:
+    """Whether a path is a folder that holds shards, and is of none of the formats that are folders."""
+    folder = Path(path)
+    if not folder.is_dir() or any(each.recognises is not None and each.recognises(folder) for each in FORMATS.values()):
+        return False
+    return (folder / MANIFEST).is_file() or any(each.name.endswith(SUFFIXES) for each in folder.iterdir())
+
+
+def shards_of(folder: str | Path) -> list[Path]:
+    """The shards of a folder, by name; files whose names begin with a dot or an underscore are none.
+
+    Raises:
+        DataError: there are none, or the run that writes the folder has not come to its end.
+
+    Warns:
+        TagweaveWarning: there are other files.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as name:
+    ...     for number in (2, 1):
+    ...         _ = Path(name, f"part-{number}.jsonl").write_text("")
+    ...     [path.name for path in shards_of(name)]
+    ['part-1.jsonl', 'part-2.jsonl']
+    """
+    folder = Path(folder)
+    if (folder / MANIFEST).is_file() and (missing := Manifest.read(folder).missing):
+        raise DataError(
+            f"{folder} is not complete: {len(missing)} outputs are missing, such as {min(missing)!r}. Run the command "
+            "once more that writes it; it goes on where it stopped"
+        )
+    files = sorted(path for path in folder.iterdir() if path.name[0] not in "._" and path.name != MANIFEST)
+    shards = [path for path in files if path.name.endswith(SUFFIXES) and path.is_file()]
+    if not shards:
+        raise DataError(f"{folder} holds no shards: files that end in {', '.join(SUFFIXES)}")
+    if others := [path.name for path in files if path not in shards]:
+        message = f"{folder}: {len(others)} entries are no shards and are left out, such as {others[0]!r}"
+        warnings.warn(message, TagweaveWarning, stacklevel=2)
+    return shards
+
+
+def annotate_folder(
+    folder: str | Path,
+    sources: str | Path,
+    out: str | Path,
+    *,
+    tolerant: bool = False,
+    time_limit: float = TIME_LIMIT,
+    processes: int = 1,
+    options: Mapping[str, Any] | None = None,
+    **engine: Any,  # noqa: ANN401
+) -> Report:
+    """Let sources vote on the documents of all shards of a folder.
+
+    Args:
+        folder: the shards.
+        sources: the file of sources, see `tagweave.load_sources`.
+        out: a folder for shards with votes. Those that are there already are made anew only if the shard, the sources,
+            the files that they use or the options have changed.
+        tolerant: whether a source that fails on a document abstains there.
+        time_limit: seconds that a source may take for one document; 0 is no limit.
+        processes: how many shards are worked on at a time.
+        options: options of reading, as for `tagweave.read`.
+        engine: settings of `tagweave.map_shards`: `engine`, `address`, `gpus`, `retries`.
+
+    Raises:
+        SourceError: a source fails; the message names shard, source, document and error.
+        ShardError: a worker dies again and again.
+        UsageError: a folder, option or source does not exist, or another run writes `out`.
+        DataError: the content of a shard is wrong.
+    """
+    begin = time.monotonic()
+    path = Path(sources).absolute()
+    found = load_sources(path)
+    check(found, processes, time_limit)
+    files = tuple(file.absolute() for file in paths_of(found) if file.exists())
+    votes = Votes(path, files, dict(options or {}), tolerant, time_limit)
+    made = map_shards(votes, shards_of(folder), out, processes=processes, **engine)
+    documents, statistics = 0, dict[str, Statistics]()
+    for entry in made.entries.values():
+        documents += entry.result["documents"]
+        done = entry.result["statistics"].items()
+        add_up(statistics, {name: Statistics.from_json(values) for name, values in done})
+    return Report(documents, time.monotonic() - begin, described(found), statistics)
+
+
+@dataclass(frozen=True)
+class Votes:
+    """Sources for shards, which every worker loads once, into a process of their own.
+
+    Attributes:
+        sources: the file of sources.
+        files: that the sources use.
+        options: of reading.
+        tolerant: whether a source that fails on a document abstains there.
+        time_limit: seconds that a source may take for one document.
+    """
+
+    sources: Path
+    files: tuple[Path, ...]
+    options: Mapping[str, Any]
+    tolerant: bool = field(compare=False)
+    time_limit: float = field(compare=False)
+
+    def load(self) -> Callable[[Path, Path], dict[str, Any]]:
+        """What writes a shard with votes, and tells what each source did."""
+        annotator = Annotator(self.sources, tolerant=self.tolerant, time_limit=self.time_limit)
+        return partial(_vote, annotator, self.options)
+
+
+def _vote(annotator: Annotator, options: Mapping[str, Any], shard: Path, target: Path) -> dict[str, Any]:
+    lines = target if target.name.endswith(SUFFIXES[:2]) else target.with_name(f"{target.name}.jsonl")
+    report = annotator.annotate(shard, lines, **options)
+    if lines != target:
+        write(read(lines), target)
+        lines.unlink()
+    statistics = {name: done.to_json() for name, done in report.statistics.items()}
+    return {"documents": report.documents, "statistics": statistics}
+
+
+def predict_folder(
+    model: str | Path,
+    folder: str | Path,
+    out: str | Path,
+    output: str = "tagger",
+    **engine: Any,  # noqa: ANN401
+) -> Manifest:
+    """Label the documents of all shards of a folder with a trained tagger, or with the label model that it taught.
+
+    Args:
+        model: a folder that a tagger or `AlternateTraining` wrote; every worker loads it once.
+        folder: the shards.
+        out: a folder for labelled shards. Those that are there already are made anew only if the shard or the model has
+            changed.
+        output: `tagger`, or `label-model` to ask the label model of an alternate training, which reads the votes too.
+        engine: settings of `tagweave.map_shards`: `processes`, `engine`, `address`, `gpus`, `retries`.
+
+    Raises:
+        ShardError: a worker fails, or dies again and again.
+        UsageError: a folder does not exist, the model has no such output, or another run writes `out`.
+        DataError: the content of a shard is wrong.
+        StorageError: the folder of the model is incomplete or changed.
+    """
+    labels = Labels(Path(model).absolute(), output)
+    labels.check()
+    return map_shards(labels, shards_of(folder), out, **engine)
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Labels documents with what a folder holds, which is loaded once in each worker.
+
+    Attributes:
+        model: a folder that a tagger or `AlternateTraining` wrote.
+        output: which of its models.
+    """
+
+    model: Path
+    output: str = "tagger"
+
+    def check(self) -> None:
+        """Look whether the folder can have this output.
+
+        Raises:
+            UsageError: it cannot.
+        """
+        if self.output not in OUTPUTS:
+            raise unknown_name("output", self.output, OUTPUTS)
+        if self.output != "tagger" and not is_alternate(self.model):
+            raise UsageError(
+                f"{self.model} holds a tagger only: --output {self.output} needs a folder that `alternate` wrote"
+            )
+
+    def predictor(self) -> Callable[[Corpus], Corpus]:
+        """What labels a corpus."""
+        self.check()
+        if is_alternate(self.model):
+            output: Output = "tagger" if self.output == "tagger" else "label-model"
+            return partial(load_round(self.model)[0].predict, output=output)
+        return Tagger.load(self.model).predict
+
+    def load(self) -> Callable[[Path, Path], None]:
+        """What labels a shard."""
+        return partial(labelled, self.predictor())
+
+
+def labelled(predict: Callable[[Corpus], Corpus], shard: Path, target: Path) -> None:
+    """Write a shard with labels and without votes."""
+    write(predict(read(shard)).select_sources([]), target)
