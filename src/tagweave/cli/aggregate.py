@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from tagweave.cli.options import Coarse, Dev, Seed, Settings, Sources, choose, read_corpus, read_dev
+from tagweave.cli.options import Coarse, Dev, Seed, Settings, Sources, choose, read_dev, store_corpus
 
 
 def aggregate(
@@ -31,17 +31,19 @@ def aggregate(
     """Fit a label model on the votes in TRAIN and write its labels.
 
     Each line of the output has id, tokens, entities as [start, end, type, score], and the probability of every label
-    on every token.
+    on every token. With models whose statistics add up (hmm, dawid-skene, naive-bayes, matrix-completion, votes) memory
+    does not grow with the file; what is in it is then held in the folder for temporary files (TMPDIR).
     """
     from tagweave import progress
     from tagweave.cli.scores import show_scores
     from tagweave.config import parse_pairs
-    from tagweave.formats import write
     from tagweave.label_models import create_label_model
+    from tagweave.labelling import needs_all, write_labels
 
     chosen = choose(parse_pairs(settings), state_space=state_space, encoder=encoder)
     label_model = create_label_model(model, choose(chosen, seed=seed))
-    corpus = read_corpus(train, sources, coarse)
+    whole = needs_all(out)
+    corpus = store_corpus(train, sources, coarse, whole=whole or not label_model.adds_up)
     held_out = None if dev is None else read_dev(dev, sources, coarse)
     label_model.fit(corpus, held_out)
     if save is not None:
@@ -51,5 +53,5 @@ def aggregate(
             progress.say(f"{table.text()}\n")
     if held_out is not None:
         show_scores({model: label_model.predict(held_out)}, held_out)
-    target = corpus if apply is None else read_corpus(apply, sources, coarse)
-    write(label_model.predict(target).select_sources([]), out)
+    target = corpus if apply is None else store_corpus(apply, sources, coarse, whole=whole)
+    write_labels(label_model.predict_parts(target), out, len(target))

@@ -1,0 +1,75 @@
+"""Files in, labels out: documents are read, labelled and written part by part, in memory that does not grow with them."""
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from tagweave.corpus import Corpus
+from tagweave.formats import format_of, read_batches, write, write_batches
+from tagweave.progress import track
+from tagweave.stored import StoredCorpus
+
+PART = 2000
+"""Documents in a part, more where a group is larger."""
+
+
+def needs_all(out: str | Path) -> bool:
+    """Whether the format of a file to be written needs all documents at once."""
+    return format_of(out).write_batches is None
+
+
+def store(
+    path: str | Path, *, whole: bool = False, coarse: Mapping[str, Sequence[str]] | None = None
+) -> StoredCorpus:
+    """Read a file into a corpus on disk, in one pass.
+
+    Args:
+        path: the file, or `-` for standard input.
+        whole: whether all documents are put into one part, which then must fit into memory.
+        coarse: types that each stand for one of several types.
+
+    Raises:
+        UsageError, DataError: as for `tagweave.read`.
+        StorageError: there is no space in the folder for temporary files.
+    """
+    return StoredCorpus(track(_parts(path, whole, coarse), "reading, parts"))
+
+
+def _parts(
+    path: str | Path, whole: bool, coarse: Mapping[str, Sequence[str]] | None = None
+) -> Iterator[Corpus]:
+    return read_batches(path, documents=sys.maxsize if whole else PART, coarse=coarse)
+
+
+def write_labels(parts: Iterable[Corpus], out: str | Path, total: int | None = None) -> None:
+    """Write labelled documents without votes; the file takes its name when it is complete.
+
+    Args:
+        parts: the documents; one part only, if the format of the file needs all at once (`needs_all`).
+        out: the file, or `-` for standard output.
+        total: how many parts there are, for progress.
+    """
+    labelled = (part.select_sources([]) for part in track(parts, "labelling, parts", total))
+    if needs_all(out):
+        [corpus] = labelled
+        write(corpus, out)
+    else:
+        write_batches(labelled, out)
+
+
+def label_file(predict: Callable[[Corpus], Corpus], path: str | Path, out: str | Path, *, votes: bool = False) -> None:
+    """Label the documents of a file.
+
+    Args:
+        predict: what labels documents, `Tagger.predict` for instance.
+        path: the file, or `-` for standard input.
+        out: the labelled documents, without votes.
+        votes: whether the votes in the file count: each part then gets the sources of all. This takes space in the
+            folder for temporary files.
+
+    Raises:
+        UsageError, DataError: as for `tagweave.read` and `tagweave.write`.
+    """
+    stored = store(path, whole=needs_all(out)) if votes else None
+    parts = _parts(path, needs_all(out)) if stored is None else stored
+    write_labels(map(predict, parts), out, None if stored is None else len(stored))
