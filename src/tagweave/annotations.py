@@ -239,7 +239,8 @@ class AnnotationsBuilder:
         rows = np.concatenate(self._done)
         ran = np.zeros(documents, bool)
         ran[self._ran] = True
-        numbers = np.array([vocabulary.index(name) for name in self._names], np.int16)
+        known = {name: number for number, name in reversed([*enumerate(vocabulary)])}
+        numbers = np.array([known[name] for name in self._names], np.int16)
         scores = rows[:, 4].astype(np.float32)
         return Annotations(
             ran=ran,

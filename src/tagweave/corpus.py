@@ -22,6 +22,9 @@ from tagweave.soft_labels import SoftLabels
 Column = Annotations | SoftLabels
 """What a source says: spans, or a probability for every label on every token."""
 
+MOST_TYPES = 30_000
+"""Entity types of a corpus, which are numbered by two bytes."""
+
 LINK_TYPES = ("different", "same")
 """What a linking rule may say of neighbouring tokens: that they have different labels, or the same one."""
 
@@ -286,7 +289,7 @@ class CorpusBuilder:
         Raises:
             DataError: its id has been seen.
             AlignmentError: a span does not lie within its tokens, or the places of its tokens are not one a token.
-            LabelError: a link says something else than `same` or `different`.
+            LabelError: a link says something else than `same` or `different`, or there are too many entity types.
         """
         self._check(document)
         index = len(self)
@@ -317,6 +320,10 @@ class CorpusBuilder:
             for name in _checked_types(document, what, spans):
                 if name not in self._type_names and name != OUTSIDE:
                     self._type_names[name] = None
+        if len(self._type_names) > MOST_TYPES:
+            raise LabelError(
+                f"document {document.id!r}: more than {MOST_TYPES} entity types up to here. Are types and texts swapped?"
+            )
         for what, spans in document.links.items():
             wrong = [name for name in _checked_types(document, f"link {what}", spans) if name not in LINK_TYPES]
             if wrong:
