@@ -11,14 +11,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tagweave.alternate import Output, is_alternate, load_round
+from tagweave.alternate import Round, is_alternate, load_round
 from tagweave.annotating.corpora import check
 from tagweave.annotating.files import Annotator, paths_of
 from tagweave.annotating.running import TIME_LIMIT, described
 from tagweave.annotating.statistics import Report, Statistics, add_up
-from tagweave.corpus import Corpus
 from tagweave.errors import DataError, TagweaveWarning, UsageError, unknown_name
 from tagweave.formats import FORMATS, read, write
+from tagweave.labelling import needs_all, read_parts, store, write_labels
 from tagweave.shards import Manifest, map_shards
 from tagweave.shards.manifest import MANIFEST
 from tagweave.sources.loading import load_sources
@@ -203,19 +203,20 @@ class Labels:
                 f"{self.model} holds a tagger only: --output {self.output} needs a folder that `alternate` wrote"
             )
 
-    def predictor(self) -> Callable[[Corpus], Corpus]:
-        """What labels a corpus."""
-        self.check()
-        if is_alternate(self.model):
-            output: Output = "tagger" if self.output == "tagger" else "label-model"
-            return partial(load_round(self.model)[0].predict, output=output)
-        return Tagger.load(self.model).predict
-
     def load(self) -> Callable[[Path, Path], None]:
-        """What labels a shard."""
-        return partial(labelled, self.predictor())
+        """What labels a file, part by part."""
+        self.check()
+        if not is_alternate(self.model):
+            return partial(_label, Tagger.load(self.model))
+        found = load_round(self.model)[0]
+        return partial(_label, found.tagger) if self.output == "tagger" else partial(_label_by_votes, found)
 
 
-def labelled(predict: Callable[[Corpus], Corpus], shard: Path, target: Path) -> None:
-    """Write a shard with labels and without votes."""
-    write(predict(read(shard)).select_sources([]), target)
+def _label(tagger: Tagger, path: Path, out: Path) -> None:
+    write_labels(map(tagger.predict, read_parts(path, whole=needs_all(out))), out)
+
+
+def _label_by_votes(found: Round, path: Path, out: Path) -> None:
+    stored = store(path, whole=needs_all(out))
+    found.label_model.check_groups(stored)
+    write_labels((found.predict(part, "label-model") for part in stored), out, len(stored))

@@ -1,7 +1,7 @@
-"""Files in, labels out: documents are read, labelled and written part by part, in memory that does not grow with them."""
+"""Files in, labels out: documents are read, labelled and written part by part; memory does not grow with them."""
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tagweave.corpus import Corpus
@@ -18,9 +18,7 @@ def needs_all(out: str | Path) -> bool:
     return format_of(out).write_batches is None
 
 
-def store(
-    path: str | Path, *, whole: bool = False, coarse: Mapping[str, Sequence[str]] | None = None
-) -> StoredCorpus:
+def store(path: str | Path, *, whole: bool = False, coarse: Mapping[str, Sequence[str]] | None = None) -> StoredCorpus:
     """Read a file into a corpus on disk, in one pass.
 
     Args:
@@ -32,12 +30,13 @@ def store(
         UsageError, DataError: as for `tagweave.read`.
         StorageError: there is no space in the folder for temporary files.
     """
-    return StoredCorpus(track(_parts(path, whole, coarse), "reading, parts"))
+    return StoredCorpus(track(read_parts(path, whole=whole, coarse=coarse), "reading, parts"))
 
 
-def _parts(
-    path: str | Path, whole: bool, coarse: Mapping[str, Sequence[str]] | None = None
+def read_parts(
+    path: str | Path, *, whole: bool = False, coarse: Mapping[str, Sequence[str]] | None = None
 ) -> Iterator[Corpus]:
+    """Read a file part by part, each with the types and sources that occur in it; arguments as for `store`."""
     return read_batches(path, documents=sys.maxsize if whole else PART, coarse=coarse)
 
 
@@ -55,21 +54,3 @@ def write_labels(parts: Iterable[Corpus], out: str | Path, total: int | None = N
         write(corpus, out)
     else:
         write_batches(labelled, out)
-
-
-def label_file(predict: Callable[[Corpus], Corpus], path: str | Path, out: str | Path, *, votes: bool = False) -> None:
-    """Label the documents of a file.
-
-    Args:
-        predict: what labels documents, `Tagger.predict` for instance.
-        path: the file, or `-` for standard input.
-        out: the labelled documents, without votes.
-        votes: whether the votes in the file count: each part then gets the sources of all. This takes space in the
-            folder for temporary files.
-
-    Raises:
-        UsageError, DataError: as for `tagweave.read` and `tagweave.write`.
-    """
-    stored = store(path, whole=needs_all(out)) if votes else None
-    parts = _parts(path, needs_all(out)) if stored is None else stored
-    write_labels(map(predict, parts), out, None if stored is None else len(stored))

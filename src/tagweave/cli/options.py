@@ -52,7 +52,7 @@ def read_corpus(path: Path, sources: str | None = None, coarse: Iterable[str] = 
 
 
 def store_corpus(path: Path, sources: str | None, coarse: Iterable[str], *, whole: bool) -> "StoredCorpus":
-    """Read a file into a corpus on disk and keep the chosen sources; in one part, if it must be worked on as a whole."""
+    """Read a file into a corpus on disk and keep the chosen sources; in one part if the `whole` is needed at once."""
     from tagweave.labelling import store
 
     corpus = store(path, whole=whole, coarse=dict(map(_coarse, coarse)))

@@ -24,13 +24,15 @@ def predict(
 ) -> None:
     """Label documents with a trained tagger, which needs no sources; or with the label model that it taught.
 
+    Documents are read, labelled and written part by part, so that memory does not grow with the file.
+
     A folder of shards (.jsonl, .jsonl.gz, .parquet) becomes a folder of shards of the same names; what is done there
     already stays.
     """
-    from tagweave.folders import Labels, is_folder_of_shards, labelled, predict_folder
+    from tagweave.folders import Labels, is_folder_of_shards, predict_folder
 
     if is_folder_of_shards(documents):
         predict_folder(model, documents, out, output, processes=processes, engine=engine, address=address)
     else:
         whole_file(documents, engine, processes)
-        labelled(Labels(model, output).predictor(), documents, out)
+        Labels(model, output).load()(documents, out)

@@ -110,9 +110,14 @@ class LabelModel(ABC):
                 f"the {self.name} model learns from all documents at once, but the corpus has {len(corpus)} parts. "
                 f"Read it whole, or take one of {able}"
             )
-        self._check_groups(corpus)
+        self.check_groups(corpus)
 
-    def _check_groups(self, corpus: StoredCorpus) -> None:
+    def check_groups(self, corpus: StoredCorpus) -> None:
+        """Look whether the parts of a corpus can be labelled one by one.
+
+        Raises:
+            DataError: a group that counts as a whole for this model is cut into parts.
+        """
         if corpus.split_group is not None and self.silence.startswith("document"):
             raise DataError(
                 f"silence={self.silence!r} looks at whole groups, but the documents of group {corpus.split_group!r} "
@@ -135,7 +140,7 @@ class LabelModel(ABC):
             DataError: a group that counts as a whole is cut into parts.
             UsageError: the corpus lacks a source of the fit.
         """
-        self._check_groups(corpus)
+        self.check_groups(corpus)
         return map(self.predict, corpus)
 
     def _infer_in_batches(self, corpus: Corpus) -> tuple[SoftLabels, Annotations]:
