@@ -8,7 +8,7 @@ from its new labels.
 import hashlib
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -22,6 +22,7 @@ from tagweave.label_models import LabelModel
 from tagweave.progress import say
 from tagweave.storage import read_json, write_json
 from tagweave.tagger import Tagger
+from tagweave.team import Parcel, send_folder, team
 
 Output = Literal["label-model", "tagger"]
 """The two outputs of a round: the label model on the sources and the tagger together, and the tagger alone."""
@@ -29,7 +30,7 @@ Output = Literal["label-model", "tagger"]
 TAGGER_SOURCE = "tagger"
 """What the tagger is called among the sources."""
 
-_PLAN, _ROUND, _RESULT = "alternate.json", "round.json", "result.json"
+_ROUNDS, _PLAN, _ROUND, _RESULT = "rounds", "alternate.json", "round.json", "result.json"
 _LABEL_MODEL, _TAGGER, _TEACHER, _TRAINING = "label-model", "tagger", "teacher", "training"
 
 
@@ -142,9 +143,9 @@ class AlternateTraining:
                 raise DataError(f"a source is called {TAGGER_SOURCE!r}, which is the tagger's own name: rename it")
         if dev is not None and dev.entities is None:
             raise DataError("the dev documents have no gold entities, so no round can be chosen by them")
-        if folder is None:
+        if folder is None or not team().first:
             with tempfile.TemporaryDirectory() as temporary:
-                yield from _Run(self, train.with_entities(None), dev, Path(temporary)).rounds(resume=False)
+                yield from _Run(self, train.with_entities(None), dev, Path(temporary)).rounds(resume)
         else:
             yield from _Run(self, train.with_entities(None), dev, Path(folder)).rounds(resume)
 
@@ -192,11 +193,13 @@ def load_round(folder: Path) -> tuple[Round, Output]:
 class _Run:
     """One run in a folder: `rounds/N/{label-model,tagger,round.json}` for each round, then a copy of the best.
 
-    Only the best round and the last are held in memory.
+    Only the best round and the last are held in memory. Of several processes that train together, the first fits label
+    models and scores outputs; each has a folder of its own, and gets what is in the first one's.
     """
 
     def __init__(self, plan: AlternateTraining, train: Corpus, dev: Corpus | None, folder: Path) -> None:
         self._plan, self._train, self._dev, self._folder = plan, train, dev, folder
+        self._team = team()
         self._outcomes: list[Outcome] = []
         self._best: Round | None = None
         self._entities: Corpus | None = None
@@ -245,6 +248,11 @@ class _Run:
     def _open(self, resume: bool) -> None:
         """Start the folder, or check that it holds this very run."""
         plan = {**self._plan.settings(), "data": _fingerprint(self._train), "dev": _fingerprint(self._dev)}
+        self._team.check_same("documents or settings", plan)
+        self._team.on_first(lambda: self._prepare(plan, resume))
+        send_folder(self._team, self._folder / _ROUNDS)
+
+    def _prepare(self, plan: dict[str, Any], resume: bool) -> None:
         path = self._folder / _PLAN
         if not resume:
             if path.exists():
@@ -264,7 +272,7 @@ class _Run:
         write_json(path, plan)
 
     def _place(self, number: int) -> Path:
-        return self._folder / "rounds" / str(number)
+        return self._folder / _ROUNDS / str(number)
 
     def _round(self, number: int, last: Round | None) -> Round:
         teacher = None if last is None else last.tagger
@@ -280,22 +288,22 @@ class _Run:
         self._keep_entities(labelled)
         say(f"round {number}: tagger")
         tagger = self._fit_tagger(number, labelled, teacher)
-        f1 = {}
-        if dev is not None:
-            outputs = {"label-model": label_model.predict(dev), "tagger": tagger.predict(dev)}
-            f1 = {name: evaluate(dev, predicted, bootstrap=0).f1 for name, predicted in outputs.items()}
-        write_json(self._place(number) / _ROUND, {"number": number, "f1": f1, "agreement": agreement})
-        return Round(number, f1, agreement, label_model=label_model, teacher=teacher, tagger=tagger)
+        outputs: dict[str, LabelModel | Tagger] = {"label-model": label_model, "tagger": tagger}
+        scores = self._team.from_first(lambda: Parcel({"f1": _f1(outputs, dev), "agreement": agreement})).facts
+        write_json(self._place(number) / _ROUND, {"number": number, **scores})
+        return Round(number, **scores, label_model=label_model, teacher=teacher, tagger=tagger)
 
     def _keep_entities(self, labelled: Corpus) -> None:
         self._entities = labelled.select_sources([]).with_entities(labelled.entities)
 
     def _fit_label_model(self, place: Path, train: Corpus, dev: Corpus | None) -> LabelModel:
-        if (place / _LABEL_MODEL).exists():
-            return LabelModel.load(place / _LABEL_MODEL)
-        label_model = replace(self._plan.label_model).fit(train, dev)
-        label_model.save(place / _LABEL_MODEL)
-        return label_model
+        place = place / _LABEL_MODEL
+        if place.exists():
+            return LabelModel.load(place)
+        label_model = replace(self._plan.label_model)
+        self._team.on_first(lambda: label_model.fit(train, dev).save(place))
+        send_folder(self._team, place)
+        return label_model if self._team.first else LabelModel.load(place)
 
     def _fit_tagger(self, number: int, labelled: Corpus, teacher: Tagger | None) -> Tagger:
         place = self._place(number)
@@ -312,7 +320,7 @@ class _Run:
             start_from=teacher if self._plan.continued else None,
         )
         tagger.save(place / _TAGGER)
-        shutil.rmtree(place / _TRAINING)
+        shutil.rmtree(place / _TRAINING, ignore_errors=True)
         return tagger
 
     def _refined(self) -> Tagger:
@@ -369,6 +377,13 @@ def _taught(corpus: Corpus, teacher: Tagger) -> Corpus:
     soft_labels = teacher.predict_proba(corpus)
     types = (*soft_labels.types, *(name for name in corpus.types if name not in soft_labels.types))
     return corpus.with_types(types).with_source(TAGGER_SOURCE, soft_labels.with_types(types))
+
+
+def _f1(outputs: Mapping[str, LabelModel | Tagger], dev: Corpus | None) -> dict[str, float]:
+    """F1 of each output on dev; nothing without dev."""
+    if dev is None:
+        return {}
+    return {name: evaluate(dev, model.predict(dev), bootstrap=0).f1 for name, model in outputs.items()}
 
 
 def _fingerprint(corpus: Corpus | None) -> str:

@@ -27,7 +27,7 @@ from tagweave.errors import TagweaveError, TrainingError, UsageError
 
 if TYPE_CHECKING:
     import torch
-    from torch.distributed import ProcessGroup, Store
+    from torch.distributed import ProcessGroup
 
 _VARIABLES = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 _PATIENCE = timedelta(days=7)
@@ -56,7 +56,7 @@ class Team:
     size: int = 1
     timeout: float = 0.0
     _patient: "ProcessGroup | None" = None
-    _store: "Store | None" = None
+    _store: Any = None
 
     @property
     def first(self) -> bool:
@@ -93,22 +93,20 @@ class Team:
                 all_reduce(tensor)
         return tensor
 
-    def add_gradients(self, parameters: Iterable["torch.nn.Parameter"]) -> None:
+    def add_gradients(self, parameters: Sequence["torch.nn.Parameter"]) -> None:
         """Give every parameter the sum of its gradients over all processes; None stays where none has one."""
-        if not self.joined:
+        if not (self.joined and parameters):
             return
         import torch
 
-        learning = list(parameters)
-        present = self.add([float(parameter.grad is not None) for parameter in learning])
-        learning = [parameter for parameter, processes in zip(learning, present, strict=True) if processes]
-        if not learning:
-            return
-        gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in learning]
-        total = self.add_tensor(torch.cat([gradient.flatten() for gradient in gradients]))
-        places = total.split([parameter.numel() for parameter in learning])
-        for parameter, place in zip(learning, places, strict=True):
-            parameter.grad = place.view_as(parameter)
+        present = torch.tensor([float(p.grad is not None) for p in parameters], device=parameters[0].device)
+        gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in parameters]
+        total = self.add_tensor(torch.cat([present, *(gradient.flatten() for gradient in gradients)]))
+        done = len(parameters)
+        for parameter, processes in zip(parameters, total[:done].tolist(), strict=True):
+            gradient = total[done : done + parameter.numel()].view_as(parameter)
+            parameter.grad = gradient if processes else None
+            done += parameter.numel()
 
     def level(self, tensors: Iterable["torch.Tensor"]) -> None:
         """Give every process the first one's values of some tensors."""
@@ -138,6 +136,15 @@ class Team:
         if error is not None:
             raise error
         return parcel if self.first else _opened(data)
+
+    def on_first(self, action: Callable[[], object]) -> None:
+        """Do something in the first process alone, as `from_first`."""
+
+        def act() -> Parcel:
+            action()
+            return Parcel({})
+
+        self.from_first(act)
 
     def gather(self, parcel: Parcel) -> list[Parcel]:
         """What each process has, in the order of the processes."""
@@ -253,15 +260,15 @@ def join(timeout: float = 600.0) -> Iterator[Team]:
     (0, 1)
     """
     global _team
-    if _team.joined or not all(os.environ.get(name) for name in _VARIABLES):
-        yield _team
-        return
-    _team, shown = _connected(timeout), progress.shown()
+    outer, shown = _team, progress.shown()
+    if not outer.joined and all(os.environ.get(name) for name in _VARIABLES):
+        _team = _connected(timeout)
     progress.show(shown and _team.first)
     yield _team
-    _leave()  # after an error there is nobody to wait for, and `says` is still needed
+    if _team is not outer:
+        _leave()  # after an error there is nobody to wait for, and `says` is still needed
     progress.show(shown)
-    _team = ALONE
+    _team = outer
 
 
 def _connected(timeout: float) -> Team:
@@ -269,7 +276,7 @@ def _connected(timeout: float) -> Team:
     from torch import distributed
     from torch.distributed.rendezvous import rendezvous
 
-    backend, options = "gloo", {}
+    backend, options = "gloo", dict[str, Any]()
     if torch.cuda.is_available():
         place = int(os.environ.get("LOCAL_RANK", "0"))
         if place >= torch.cuda.device_count():

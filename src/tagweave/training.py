@@ -182,7 +182,7 @@ class TrainingLoop(Generic[Item]):
         rate = self.settings.learning_rate * self._rate_factor((self.epoch + part) / self.settings.epochs)
         norm = 0.0
         if weight > 0:
-            self._team.add_gradients(self._parameters.values())
+            self._team.add_gradients(list(self._parameters.values()))
             norm = float(nn.utils.clip_grad_norm_(self._parameters.values(), self.settings.clip))
             if not np.isfinite(norm):
                 raise TrainingError(self._not_finite("gradient", norm, describe()))
@@ -215,15 +215,14 @@ class TrainingLoop(Generic[Item]):
         """
         position = {"epoch": self.epoch, "batch": self.batch, "step": self.step, "notes": dict(notes or {})}
 
-        def write() -> Parcel:
+        def write() -> None:
             arrays = {name: _array(value) for name, value in self._weights().items()}
             for name, parameter in self._parameters.items():
                 for key, value in self._optimizer.state.get(parameter, {}).items():
                     arrays[f"optimizer.{key}.{name}"] = _array(value)
             save_folder(folder, KIND, position, arrays)
-            return Parcel({})
 
-        self._team.from_first(write)
+        self._team.on_first(write)
 
     def restore(self, folder: Path) -> dict[str, Any]:
         """Take up what `save` wrote; the next step is the one that would have come.

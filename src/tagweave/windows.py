@@ -123,24 +123,29 @@ def _grouped(lengths: Sequence[int], pieces: int, windows: int) -> list[tuple[in
     return groups
 
 
-def shares(chosen: NDArray[np.integer], lengths: NDArray[np.integer], count: int) -> list[int]:
-    """Where to cut a batch of windows into shares of about the same number of pieces; a share may be empty.
+def shares(
+    chosen: NDArray[np.integer], documents: NDArray[np.integer], lengths: NDArray[np.integer], count: int
+) -> NDArray[np.int64]:
+    """Which of several shares each window of a batch is in; shares have about the same number of pieces, or none.
 
-    Windows that follow each other in the corpus stay together, as a model may read them as one text.
+    Windows that follow each other in a document stay together, as a model may read them as one text.
 
     Args:
         chosen: numbers of windows, of shape [windows].
+        documents: numbers of their documents, of shape [windows].
         lengths: pieces of each, of shape [windows].
         count: of shares.
 
     Returns:
-        `count + 1` places: share `i` is `chosen[places[i]:places[i + 1]]`.
+        Numbers of shares, of shape [windows].
 
-    >>> shares(np.array([4, 9, 10, 2]), np.array([5, 5, 5, 5]), 2)
-    [0, 1, 4]
+    >>> shares(np.array([8, 2, 7, 4]), np.array([3, 1, 3, 2]), np.array([5, 5, 5, 5]), 2)
+    array([1, 0, 1, 0])
     """
-    before = np.append(0, np.cumsum(lengths))
-    allowed = np.flatnonzero(np.diff(chosen, prepend=-2, append=-2) != 1)
-    wanted = before[-1] * np.arange(count + 1) / count
-    places = [int(allowed[np.argmin(np.abs(before[allowed] - place))]) for place in wanted]
-    return [0, *places[1:-1], len(chosen)]
+    order = np.argsort(chosen)
+    joined = (np.diff(chosen[order]) == 1) & (np.diff(documents[order]) == 0)
+    group = np.empty(len(chosen), np.int64)
+    group[order] = np.append(0, np.cumsum(~joined))[: len(chosen)]
+    sizes = np.bincount(group, lengths)
+    middles = np.cumsum(sizes) - sizes / 2
+    return np.asarray((middles * count / max(sizes.sum(), 1)).astype(np.int64)[group])

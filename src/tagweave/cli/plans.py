@@ -44,12 +44,15 @@ class Plan:
 
     def run(self, resume: bool) -> None:
         """Train, with progress and scores on stderr."""
+        from tagweave.team import join
+
         data = self.data
-        train = read_corpus(data.train, data.sources, data.coarse)
-        dev = None if data.dev is None else read_dev(data.dev, data.sources, data.coarse)
-        for _ in self.training.run(train, dev, folder=data.out, resume=resume):
-            pass
-        progress.say(f"the best round is in {data.out}: tagweave predict {data.out} FILE.jsonl --out OUT.jsonl")
+        with join():
+            train = read_corpus(data.train, data.sources, data.coarse)
+            dev = None if data.dev is None else read_dev(data.dev, data.sources, data.coarse)
+            for _ in self.training.run(train, dev, folder=data.out, resume=resume):
+                pass
+            progress.say(f"the best round is in {data.out}: tagweave predict {data.out} FILE.jsonl --out OUT.jsonl")
 
 
 def read_plan(path: Path, options: Mapping[str, Mapping[str, Any]], settings: Iterable[str]) -> Plan:

@@ -244,6 +244,8 @@ class SoftSequences:
 
     def loss(self, windows: Ints, words: Ints, outputs: Tensor) -> tuple[Tensor, float]:
         """See `Objective.loss`."""
+        order = np.argsort(words)
+        words, outputs = words[order], outputs[torch.from_numpy(order).to(outputs.device)]
         known = self.known[words]
         edges = np.isin(words, self.offsets)
         ends = np.isin(words + 1, self.offsets)

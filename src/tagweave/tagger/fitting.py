@@ -6,6 +6,7 @@ import itertools
 import shutil
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -16,7 +17,7 @@ from torch import Tensor, nn
 
 from tagweave.annotations import Annotations
 from tagweave.corpus import Corpus
-from tagweave.encoder import Encoder, device
+from tagweave.encoder import Encoder, device, precision
 from tagweave.errors import DataError, StorageError, TagweaveWarning, UsageError, unknown_name
 from tagweave.evaluation import evaluate
 from tagweave.progress import say, track
@@ -25,7 +26,7 @@ from tagweave.tagger.crf import RATE_FACTOR as CRF_RATE_FACTOR
 from tagweave.tagger.crf import SoftSequences
 from tagweave.tagger.model import Epoch, Output, Tagger
 from tagweave.tagger.targets import Objective
-from tagweave.team import Parcel, team
+from tagweave.team import Parcel, Team, team
 from tagweave.training import LoopSettings, TrainingLoop
 from tagweave.windows import batches, shares
 
@@ -60,7 +61,8 @@ class Fitting:
         self._tagger, self._dev, self._steps = tagger, dev, steps
         start = Tagger.load(start_from) if isinstance(start_from, str | Path) else start_from
         tagger.types_, tagger.history_ = corpus.types if start is None else start.labels.types, []
-        self._corpus = corpus.with_types(tagger.types_)
+        self._team = team()
+        self._corpus = _level(corpus, self._team).with_types(tagger.types_)
         self._objective = tagger._objective(self._corpus)
         _check_output(tagger, self._objective)
         if start is None:
@@ -78,7 +80,6 @@ class Fitting:
         learnable = self._any(self._objective.known)
         self._learnable = learnable if learnable.any() else ~learnable
         self._with_entities = self._any(self._objective.known & self._objective.inside)
-        self._team = team()
         self._loop = TrainingLoop(
             tagger.model_,
             self._loop_settings(),
@@ -127,9 +128,11 @@ class Fitting:
 
     def _share(self, chosen: NDArray[np.int64], rank: int, size: int) -> NDArray[np.int64]:
         """The windows of a batch that one of several processes reads."""
-        before = self._pieces.offsets
-        lengths = before[self._windows.last[chosen]] - before[self._windows.first[chosen]]
-        return chosen[slice(*shares(chosen, lengths + self._tagger.encoder_.added, size)[rank : rank + 2])]
+        first, last = self._windows.first[chosen], self._windows.last[chosen]
+        lengths = self._pieces.offsets[last] - self._pieces.offsets[first] + self._tagger.encoder_.added
+        documents = np.searchsorted(self._corpus.offsets, first, side="right")
+        mine: NDArray[np.int64] = chosen[shares(chosen, documents, lengths, size) == rank]
+        return mine
 
     def _describe(self, chosen: NDArray[np.int64]) -> str:
         """The ids of the documents in a batch."""
@@ -139,6 +142,7 @@ class Fitting:
     def run(self, folder: Path | None, resume: bool) -> Iterator[Epoch]:
         """Train epoch by epoch; at the end the tagger has the best weights."""
         self._team.check_same("documents or settings", self._fingerprint())
+        say(f"training {self._how()}")
         if folder is not None and self._team.from_first(lambda: self._prepare(folder)).facts["goes_on"] and resume:
             self._restore(folder)
         if not self._stops():
@@ -149,6 +153,13 @@ class Fitting:
                 if self._stops():
                     break
         self._finish(folder)
+
+    def _how(self) -> str:
+        """By what the training is done, in words."""
+        threads, size, where = torch.get_num_threads(), self._team.size, device()
+        number_format = str(precision(self._tagger.precision, where)).removeprefix("torch.")
+        together = f"in {size} processes, each " if size > 1 else ""
+        return f"{together}with {threads} thread{'s' * (threads > 1)} on {where.type}, in {number_format}"
 
     def _epochs(self) -> Iterator[Epoch]:
         loss = weight = 0.0
@@ -177,8 +188,8 @@ class Fitting:
 
     def _keep(self, epoch: Epoch, folder: Path | None) -> None:
         if folder is not None:
-            if epoch.best and self._team.first:
-                self._tagger.save(folder / "best")
+            if epoch.best:
+                self._team.on_first(lambda: self._tagger.save(folder / "best"))
             self._loop.save(folder / "last", {"fingerprint": self._fingerprint(), "history": self._tagger.history_})
         elif epoch.best and self._dev is not None:
             self._best = {name: value.detach().clone() for name, value in self._tagger.model_.state_dict().items()}
@@ -245,6 +256,15 @@ class Fitting:
                 "choose another folder"
             )
         self._tagger.history_ = notes["history"]
+
+
+def _level(corpus: Corpus, processes: Team) -> Corpus:
+    """The corpus with the first process's soft labels; unlike machines compute them with other last digits."""
+    soft_labels = corpus.soft_labels
+    if soft_labels is None or processes.size == 1:
+        return corpus
+    rows = processes.from_first(lambda: Parcel({}, {"rows": soft_labels.probabilities})).arrays["rows"]
+    return corpus.with_entities(corpus.entities, replace(soft_labels, probabilities=rows))
 
 
 def _check_output(tagger: Tagger, objective: Objective) -> None:
