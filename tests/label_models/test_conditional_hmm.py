@@ -71,7 +71,8 @@ def network(labels: LabelSet, **changes: Any) -> tuple[ConditionalNetwork, Count
     counted = statistics(labels, 2, np.random.default_rng(0))
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        made = ConditionalNetwork(Shape(**{**given, **changes}), labels, counted)
+        scale = np.array([[0.1, 0.0, -0.2], [1.0, 2.0, 0.5]], np.float32)
+        made = ConditionalNetwork(Shape(**{**given, **changes}), labels, counted, scale)
         for parameter in made.parameters():
             torch.nn.init.normal_(parameter, std=0.3)
     return made.double(), counted
@@ -81,7 +82,8 @@ def batch(labels: LabelSet) -> Batch:
     chance = np.random.default_rng(1)
     said = np.eye(len(labels))[chance.integers(0, len(labels), (5, 2))]
     return Batch(
-        torch.from_numpy(chance.normal(size=(5, 3))),
+        chance.normal(size=(7, 3)).astype(np.float16),
+        np.array([2, 3, 4, 0, 1]),
         np.array([0, 3, 3, 5]),
         torch.from_numpy(np.log(chance.random((5, len(labels))))),
         torch.from_numpy(said),
@@ -127,8 +129,8 @@ def test_neighbours_are_those_of_the_same_document() -> None:
     made, _ = network(labels)
     given = batch(labels)
     before = made(given).transitions
-    changed = given._replace(embeddings=given.embeddings.clone())
-    changed.embeddings[3] += 1
+    changed = given._replace(features=given.features.copy())
+    changed.features[given.rows[3]] += 1
     differs = (made(changed).transitions != before).any(dim=2).any(dim=1)
     assert differs.tolist() == [False, False, False, True, True]
 

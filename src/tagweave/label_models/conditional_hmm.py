@@ -14,12 +14,12 @@ from tagweave.encoder import DEFAULT, require_bert
 from tagweave.evaluation import evaluate
 from tagweave.label_models.anchors import Counts, anchor_labels
 from tagweave.label_models.base import LabelModel, not_fitted
-from tagweave.label_models.crossings import without_crossings
+from tagweave.label_models.conditional_data import ConditionalData
 from tagweave.label_models.hmm import HMM
 from tagweave.label_models.inference import Decoder, Potentials, infer
 from tagweave.label_models.tables import confusion_tables, transition_table
 from tagweave.labels import StateSpace
-from tagweave.observations import ABSTAIN, Observations, Probabilities, observe
+from tagweave.observations import Probabilities
 from tagweave.progress import say, track
 from tagweave.report import Table
 from tagweave.soft_labels import SoftLabels
@@ -28,7 +28,8 @@ _MISSED, _TRUST = (0.003, 0.01, 0.03, 0.1, 0.3, 0.6, 1.0), (0.25, 0.5, 1.0)
 """Values of `missed` and `trust` among which dev chooses."""
 
 if TYPE_CHECKING:
-    from tagweave.label_models.conditional_network import Batch, ConditionalNetwork
+    from tagweave.label_models.conditional_network import ConditionalNetwork
+    from tagweave.training import TrainingLoop
 
 
 @dataclass(kw_only=True)
@@ -94,8 +95,6 @@ class ConditionalModel(LabelModel):
     def _fit(self, parts: Iterable[Corpus], dev: Corpus | None) -> None:
         [corpus] = parts
         require_bert()
-        from tagweave.training import LoopSettings, TrainingLoop
-
         hmm = HMM(
             state_space=self.state_space,
             silence=self.silence,
@@ -113,17 +112,9 @@ class ConditionalModel(LabelModel):
         if self.missed is not None:
             self.network_.missed.fill_(self.missed_taught if _is_taught(corpus) else self.missed)
         network = self._network()
-        data = _Data(self, corpus, features)
+        data = ConditionalData(self, corpus, features)
         best: tuple[float, dict[str, Any]] = (-1.0, {})
-        settings = LoopSettings(
-            epochs=self.epochs,
-            learning_rate=self.learning_rate,
-            warmup=0.0,
-            weight_decay=0.0,
-            clip=float("inf"),
-            seed=self.seed,
-        )
-        loop = TrainingLoop(network, settings, data.batches, data.loss, data.describe)
+        loop = self._loop(data, self.epochs)
         loss = weight = 0.0
         for step in track(loop, "conditional HMM", self.epochs * len(data.batches(0))):
             loss, weight = loss + step.loss * step.weight, weight + step.weight
@@ -143,6 +134,19 @@ class ConditionalModel(LabelModel):
             network.load_state_dict(best[1])
         if dev is not None:
             self._tune(dev)
+
+    def _loop(self, data: ConditionalData, epochs: int) -> "TrainingLoop[NDArray[np.int64]]":
+        from tagweave.training import LoopSettings, TrainingLoop
+
+        settings = LoopSettings(
+            epochs=epochs,
+            learning_rate=self.learning_rate,
+            warmup=0.0,
+            weight_decay=0.0,
+            clip=float("inf"),
+            seed=self.seed,
+        )
+        return TrainingLoop(self._network(), settings, data.batches, data.loss, data.describe)
 
     def _tune(self, dev: Corpus) -> None:
         """Take the `missed` and `trust` with the best F1 on dev, on a tie those nearest to the settings."""
@@ -178,7 +182,7 @@ class ConditionalModel(LabelModel):
             missed=self.missed,
             edge=self.edge,
         )
-        self.network_ = ConditionalNetwork(shape, self.labels, statistics)
+        self.network_ = ConditionalNetwork(shape, self.labels, statistics, scale)
 
     def learned(self) -> Counts:
         """Start, transitions and emissions where the embedding says nothing; rows sum to one."""
@@ -195,7 +199,7 @@ class ConditionalModel(LabelModel):
         import torch
 
         rows = self._features(corpus) if features is None else features
-        data, network = _Data(self, corpus, rows), self._network()
+        data, network = ConditionalData(self, corpus, rows), self._network()
         parts = []
         with torch.no_grad():
             for documents in data.in_order():
@@ -272,120 +276,9 @@ class ConditionalIID(ConditionalModel):
     chained: ClassVar[bool] = False
 
 
-class _Data:
-    """Votes and embeddings of a corpus, cut into batches for a model."""
-
-    def __init__(self, model: ConditionalModel, corpus: Corpus, features: NDArray[Any]) -> None:
-        self._model, self._corpus, self._features = model, corpus, features
-        corpus = without_crossings(corpus)
-        observations = observe(corpus, model.state_space, model.silence, model.probabilities)
-        self._silent = _all_silent(corpus, model.state_space)
-        if model.missed is not None:
-            votes = np.where(self._silent[:, None], ABSTAIN, observations.votes).astype(np.int8)
-            observations = replace(observations, votes=votes)
-        self._observations = observations
-        self._smoothed = _smoothed(corpus, observations) if model.observation_smoothing is not None else None
-        emissions = model.learned().emissions
-        self._judged = _only_posteriors(observations).log_evidence(emissions)
-        self._voted = observations.log_evidence(emissions) - self._judged
-        if model.emissions == "token":
-            self._voted[:] = 0
-
-    def batches(self, epoch: int) -> list[NDArray[np.int64]]:
-        """Documents in random order, cut into batches."""
-        chance = np.random.default_rng([self._model.seed, epoch])
-        return self._cut(chance.permutation(len(self._corpus)))
-
-    def in_order(self) -> list[NDArray[np.int64]]:
-        """Documents in their order, cut into batches."""
-        return self._cut(np.arange(len(self._corpus)))
-
-    def _cut(self, documents: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-        if not len(documents):
-            return []
-        lengths = np.diff(self._corpus.offsets)[documents]
-        place = np.cumsum(lengths) - lengths
-        return np.split(documents, np.flatnonzero(np.diff(place // self._model.batch_tokens)) + 1)
-
-    def batch(self, documents: NDArray[np.int64]) -> "Batch":
-        """Everything about some documents."""
-        import torch
-
-        from tagweave.label_models.conditional_network import Batch
-
-        lengths = np.diff(self._corpus.offsets)[documents]
-        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-        rows = np.repeat(self._corpus.offsets[documents] - offsets[:-1], lengths) + np.arange(offsets[-1])
-        mean, inverse = self._model.scale_  # type: ignore[misc]
-        embeddings = (self._features[rows].astype(np.float32) - mean) * inverse
-        return Batch(
-            torch.from_numpy(embeddings),
-            offsets,
-            torch.from_numpy(self._voted[rows] + float(self._model.network_.trust) * self._judged[rows]).float(),
-            torch.from_numpy(self._said(rows)).float(),
-            torch.from_numpy(self._silent[rows]),
-        )
-
-    def _said(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Votes as distributions, of shape [rows, sources, labels]; empty where emissions are shared."""
-        observations, size = self._observations, len(self._observations.labels)
-        if self._model.emissions == "shared":
-            return np.zeros((len(rows), 0, size))
-        part = replace(observations, votes=observations.votes[rows], soft=observations.soft[rows])
-        said = np.stack([part.source(k) for k in range(len(part.sources))], axis=1)
-        if self._smoothed is not None:
-            epsilon = self._model.observation_smoothing or 0.0
-            spread = np.array([epsilon, *[(1 - epsilon) / size] * (size - 1)])
-            said[self._smoothed[rows]] = spread / spread.sum()
-        said[:, observations.posteriors] = 0
-        return said
-
-    def loss(self, documents: NDArray[np.int64]) -> "tuple[Any, float]":
-        """The negative objective of some documents, summed, and their tokens."""
-        from tagweave.chain.differentiable import entropy, log_partition
-
-        batch, network = self.batch(documents), self._model._network()
-        potentials = network.forward(batch)
-        chain = (potentials.start, potentials.transitions, potentials.evidence, batch.offsets)
-        objective = log_partition(*chain).sum()
-        if self._model.sharpening:
-            objective = objective - self._model.sharpening * entropy(*chain).sum()
-        tokens = float(batch.offsets[-1])
-        return self._model.pull * tokens * network.penalty() - objective, tokens
-
-    def describe(self, documents: NDArray[np.int64]) -> str:
-        """The ids of the documents in a batch."""
-        return ", ".join(repr(self._corpus.ids[int(index)].as_py()) for index in documents)
-
-
 def _is_taught(corpus: Corpus) -> bool:
     """Whether a source gives a probability for every label."""
     return any(isinstance(column, SoftLabels) for column in corpus.sources.values())
-
-
-def _only_posteriors(observations: Observations) -> Observations:
-    """The observations without all that is a vote."""
-    votes = np.full_like(observations.votes, ABSTAIN)
-    soft = observations.soft.copy()
-    soft[:, ~np.isin(observations.soft_positions, observations.posteriors)] = 0
-    return replace(observations, votes=votes, soft=soft)
-
-
-def _all_silent(corpus: Corpus, state_space: StateSpace) -> NDArray[np.bool_]:
-    """Tokens on which sources ran and none says anything, of shape [tokens]."""
-    votes = observe(corpus, state_space, "always").votes
-    ran = [column.ran for column in corpus.sources.values() if isinstance(column, Annotations)]
-    somebody = np.any(ran, axis=0) if ran else np.zeros(len(corpus), bool)
-    silent: NDArray[np.bool_] = np.repeat(somebody, np.diff(corpus.offsets)) & (votes == ABSTAIN).all(axis=1)
-    return silent
-
-
-def _smoothed(corpus: Corpus, observations: Observations) -> NDArray[np.bool_]:
-    """Where a source abstains because another one speaks, of shape [tokens, sources]."""
-    never = observe(corpus, observations.labels.state_space, "never")
-    abstains = np.zeros((len(never.votes), len(never.sources)), bool)
-    abstains[:, never.hard] = (observations.votes == ABSTAIN) & (never.votes != ABSTAIN)
-    return abstains
 
 
 def _scale(features: NDArray[Any], chunk: int = 1 << 14) -> NDArray[np.float32]:

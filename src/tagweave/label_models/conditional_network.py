@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from tagweave.label_models.anchors import Counts
+from tagweave.label_models.projection import project
 from tagweave.labels import LabelSet
 
 
@@ -44,7 +45,8 @@ class Batch(NamedTuple):
     """Tokens of some documents, end to end.
 
     Attributes:
-        embeddings: of shape [tokens, width].
+        features: embeddings of a whole corpus in half precision, of shape [tokens of the corpus, width].
+        rows: which of them are those of the batch, of shape [tokens].
         offsets: of shape [documents + 1].
         evidence: log-probability of what does not depend on the embedding, of shape [tokens, labels].
         said: votes as distributions of shape [tokens, sources, labels], rows of zeros where there is none; only for
@@ -52,7 +54,8 @@ class Batch(NamedTuple):
         silent: where all sources that ran are silent, of shape [tokens].
     """
 
-    embeddings: Tensor
+    features: NDArray[np.float16]
+    rows: NDArray[np.int64]
     offsets: NDArray[np.int64]
     evidence: Tensor
     said: Tensor
@@ -73,6 +76,7 @@ class ConditionalNetwork(nn.Module):
     Attributes:
         missed: the probability of an entity that all sources miss.
         trust: weight of what a tagger among the sources says.
+        scale: mean and inverse deviation of embeddings, of shape [2, width]; the layers see what is normalised by it.
     """
 
     base: Tensor
@@ -80,8 +84,9 @@ class ConditionalNetwork(nn.Module):
     base_emissions: Tensor
     missed: Tensor
     trust: Tensor
+    scale: Tensor
 
-    def __init__(self, shape: Shape, labels: LabelSet, statistics: Counts) -> None:
+    def __init__(self, shape: Shape, labels: LabelSet, statistics: Counts, scale: NDArray[np.float32]) -> None:
         super().__init__()
         self.shape, size, sources = shape, len(labels), len(statistics.emissions)
         same_type = labels.type_ids[:, None] == labels.type_ids[None, :]
@@ -97,6 +102,7 @@ class ConditionalNetwork(nn.Module):
         self.register_buffer("base_emissions", torch.from_numpy(statistics.emissions).float().clamp_min(1e-6).log())
         self.register_buffer("missed", torch.tensor(1.0 if shape.missed is None else shape.missed))
         self.register_buffer("trust", torch.tensor(1.0))
+        self.register_buffer("scale", torch.from_numpy(scale))
         self.bias = nn.Parameter(torch.zeros(size, size) if shape.chained else torch.zeros(size))
         outputs = size * size if shape.by_move and shape.chained else size
         self.to_moves = nn.Linear(shape.width, outputs * (2 * shape.context + 1), bias=False)
@@ -108,7 +114,8 @@ class ConditionalNetwork(nn.Module):
 
     def forward(self, batch: Batch) -> Potentials:
         """The potentials of a batch."""
-        moves = self._moves(batch)
+        scores = self._scores(batch)
+        moves = self._moves(batch, scores[:, : len(self.to_moves.weight)])
         if self.shape.missed is not None:
             moves = moves + self._silence(batch)
         first = torch.from_numpy(batch.offsets[:-1])
@@ -117,7 +124,7 @@ class ConditionalNetwork(nn.Module):
         start[filled] = moves[first[filled], 0]
         evidence = batch.evidence
         if self.shape.token_emissions:
-            evidence = evidence + self._evidence(batch)
+            evidence = evidence + self._evidence(batch, scores[:, len(self.to_moves.weight) :])
         return Potentials(start, moves, evidence)
 
     def penalty(self) -> Tensor:
@@ -127,10 +134,19 @@ class ConditionalNetwork(nn.Module):
             total = total + self.to_emissions.weight.square().sum()
         return total / 2
 
-    def _moves(self, batch: Batch) -> Tensor:
+    def _scores(self, batch: Batch) -> Tensor:
+        """What the layers make of the normalised embeddings, of shape [tokens, outputs of all layers]."""
+        weights = self.to_moves.weight
+        if self.shape.token_emissions:
+            weights = torch.cat([weights, self.to_emissions.weight])
+        mean, inverse = self.scale
+        weights = weights * inverse
+        return project(batch.features, batch.rows, weights) - weights @ mean
+
+    def _moves(self, batch: Batch, scores: Tensor) -> Tensor:
         """Log-probability of each label after each label, of shape [tokens, labels, labels]."""
         size = self.base.shape[0]
-        scores = _with_neighbours(self.to_moves(batch.embeddings), batch.offsets, self.shape.context)
+        scores = _with_neighbours(scores, batch.offsets, self.shape.context)
         scores = scores.view(len(scores), -1, size)
         logits = self.base + self.bias + scores
         logs = torch.log_softmax(logits, dim=-1)
@@ -147,10 +163,10 @@ class ConditionalNetwork(nn.Module):
         cost += missed * (silent[:, None, None] & self.begins)
         return cost + edge * ((silent != before)[:, None, None] & self.goes_on)
 
-    def _evidence(self, batch: Batch) -> Tensor:
+    def _evidence(self, batch: Batch, scores: Tensor) -> Tensor:
         """Log-probability of the votes under token-wise emissions, of shape [tokens, labels]."""
         sources, size = self.base_emissions.shape[:2]
-        scores = self.to_emissions(batch.embeddings).view(-1, sources, size, size)
+        scores = (scores + self.to_emissions.bias).view(-1, sources, size, size)
         emissions = torch.softmax(self.base_emissions + scores, dim=-1)
         likely = torch.einsum("tkij,tkj->tki", emissions, batch.said)
         voted = batch.said.sum(dim=2, keepdim=True) > 0
