@@ -2,84 +2,79 @@
 
 import os
 import threading
-import uuid
-from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from multiprocessing.connection import Connection, wait
-from pathlib import Path
+from typing import Any
 
 from tagweave.errors import ShardError, UsageError
 from tagweave.processes import MAIN_HINT, Process, end_with_parent, ending
-from tagweave.shards.working import Died, Hand, Loading, Outcome, Task, Work
+from tagweave.shards.working import Died
 
 
-def run_local(
-    function: Work | Loading, waiting: deque[Task], aside: Path, processes: int
-) -> Iterator[tuple[Task, Outcome]]:
-    """Work shards in processes of this machine.
+class Local:
+    """Workers that are processes of this machine; see `tagweave.shards.engines.Engine`.
 
     Args:
-        function: the function, or what it is made from.
-        waiting: the shards; whoever takes the outcomes may add to them, or clear them.
-        aside: a folder for unfinished outputs.
-        processes: how many processes at most.
-
-    Yields:
-        Each shard with what became of it.
+        hand: what each of them gets a copy of.
     """
-    workers: list[Process] = []
+
+    def __init__(self, hand: Any) -> None:  # noqa: ANN401
+        self._hand = hand
+        self._started: list[Process] = []
+
+    def start(self) -> Process:
+        """A new process.
+
+        Raises:
+            UsageError: the function cannot be sent there.
+        """
+        worker = Process(_work, daemon=False)
+        self._started.append(worker)
+        try:
+            self.send(worker, self._hand)
+        except Exception as error:  # pickling fails in many ways
+            raise UsageError(f"the function cannot be sent to other processes: {error}") from None
+        return worker
+
+    def send(self, worker: Process, arguments: Any) -> None:  # noqa: ANN401
+        """Send what it shall do; if it is dead, that is seen where its answer is waited for."""
+        try:
+            worker.connection.send(arguments)
+        except (BrokenPipeError, ConnectionResetError):
+            pass
+
+    def wait(self, workers: Mapping[int, Process]) -> Iterator[tuple[int, Any]]:
+        """Answers of those that have one, or how they died."""
+        numbers = {worker.connection: number for number, worker in workers.items()}
+        for connection in wait(list(numbers)):
+            number = numbers[connection]  # type: ignore[index]
+            yield number, _answer(workers[number])
+
+    def end(self, worker: Process) -> None:
+        """Kill it."""
+        self._started.remove(worker)
+        worker.end()
+
+    def end_all(self) -> None:
+        """Kill those that are left."""
+        while self._started:
+            self._started.pop().end()
+
+
+@contextmanager
+def local_engine(hand: Any) -> Iterator[Local]:  # noqa: ANN401
+    """Processes of this machine, which end with the block."""
+    engine = Local(hand)
     try:
-        while True:
-            _assign(function, workers, waiting, aside, processes)
-            busy = {worker.connection: worker for worker in workers if worker.task is not None}
-            if not busy:
-                return
-            for connection in wait(list(busy)):
-                worker = busy[connection]  # type: ignore[index]
-                task, worker.task = worker.task, None
-                outcome = _outcome(worker)
-                if isinstance(outcome, Died):
-                    worker.end()
-                    workers.remove(worker)
-                yield task, outcome
+        yield engine
     finally:
-        for worker in workers:
-            worker.end()
+        engine.end_all()
 
 
-def _assign(
-    function: Work | Loading, workers: list[Process], waiting: deque[Task], aside: Path, processes: int
-) -> None:
-    """Give every idle worker a shard, and start workers that are missing."""
-    while waiting:
-        worker = next((each for each in workers if each.task is None), None)
-        if worker is None:
-            if len(workers) == processes:
-                return
-            worker = Process(_work, daemon=False)
-            workers.append(worker)
-            _teach(worker, function)
-        worker.task = waiting.popleft()
-        _send(worker, (worker.task.name, worker.task.shard, aside / uuid.uuid4().hex / worker.task.name))
-
-
-def _teach(worker: Process, function: Work | Loading) -> None:
+def _answer(worker: Process) -> Any:  # noqa: ANN401
     try:
-        _send(worker, function)
-    except Exception as error:  # pickling fails in many ways
-        raise UsageError(f"the function cannot be sent to other processes: {error}") from None
-
-
-def _send(worker: Process, message: object) -> None:
-    try:
-        worker.connection.send(message)
-    except (BrokenPipeError, ConnectionResetError):
-        pass  # it has died; that is seen where its answer is waited for
-
-
-def _outcome(worker: Process) -> Outcome:
-    try:
-        return worker.connection.recv()  # type: ignore[no-any-return]
+        return worker.connection.recv()
     except (EOFError, OSError):
         worker.process.join(1)
         code = worker.process.exitcode
@@ -87,18 +82,17 @@ def _outcome(worker: Process) -> Outcome:
 
 
 def _work(connection: Connection) -> None:
-    """The life of a worker: it works shards until nobody asks any more."""
+    """The life of a worker: it answers until nobody asks any more."""
     threading.Thread(target=end_with_parent, daemon=True).start()
     os.dup2(2, 1)  # what functions print must not get between results
-    problem: ShardError | None = None
-    hand: Hand | None = None
+    hand, problem = None, None
     try:
-        hand = Hand(connection.recv())
+        hand = connection.recv()
     except Exception as error:  # it cannot be unpickled
         problem = ShardError(f"the function does not reach other processes: {type(error).__name__}: {error}")
     while True:
         try:
-            name, shard, target = connection.recv()
-            connection.send(problem if hand is None else hand.work(name, shard, target))
+            arguments = connection.recv()
+            connection.send(problem if hand is None else hand.work(*arguments))
         except (EOFError, BrokenPipeError, ConnectionResetError):
             return

@@ -3,35 +3,96 @@
 import math
 import os
 import re
-import uuid
-from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from tagweave.errors import MissingExtraError, ShardError, UsageError
-from tagweave.shards.working import Died, Hand, Loading, Outcome, Task, Work
+from tagweave.shards.working import Died
 
 _STORE = 80 * 1024 * 1024
 """Bytes of shared memory for a cluster that is started here; shards do not go through it."""
 
 
-def run_ray(
-    function: Work | Loading, waiting: deque[Task], aside: Path, processes: int, *, address: str, gpus: float | None
-) -> Iterator[tuple[Task, Outcome]]:
-    """Work shards in actors of a Ray cluster.
+class Holder:
+    """What an actor is: it has the hand, and the working folder where the machine has that.
 
     Args:
-        function: the function, or what it is made from.
-        waiting: the shards; whoever takes the outcomes may add to them, or clear them.
-        aside: a folder for unfinished outputs that all machines see.
-        processes: how many actors at most, with a CPU each.
+        hand: what works.
+        folder: the working folder.
+    """
+
+    def __init__(self, hand: Any, folder: str) -> None:  # noqa: ANN401
+        self._hand = hand
+        if os.path.isdir(folder):
+            os.chdir(folder)
+
+    def work(self, *arguments: Any) -> Any:  # noqa: ANN401
+        """What the hand answers."""
+        return self._hand.work(*arguments)
+
+
+class Cluster:
+    """Workers that are actors of a Ray cluster; see `tagweave.shards.engines.Engine`.
+
+    Args:
+        ray: Ray.
+        hand: what each of them gets a copy of.
+        cards: graphics cards for each.
+    """
+
+    def __init__(self, ray: Any, hand: Any, cards: float) -> None:  # noqa: ANN401
+        self._ray = ray
+        self._hand = hand
+        self._actor = ray.remote(Holder).options(num_cpus=1, num_gpus=cards)
+        self._asked: dict[Any, Any] = {}
+
+    def start(self) -> Any:  # noqa: ANN401
+        """A new actor, with a CPU."""
+        worker = self._actor.remote(self._hand, os.getcwd())
+        self._asked[worker] = None
+        return worker
+
+    def send(self, worker: Any, arguments: tuple[Any, ...]) -> None:  # noqa: ANN401
+        """Call it."""
+        self._asked[worker] = worker.work.remote(*arguments)
+
+    def wait(self, workers: Mapping[int, Any]) -> Iterator[tuple[int, Any]]:
+        """Answers of those that have one, or how they died."""
+        numbers = {self._asked[worker]: number for number, worker in workers.items()}
+        for reference in self._ray.wait(list(numbers), num_returns=1)[0]:
+            yield numbers[reference], self._answer(reference)
+
+    def end(self, worker: Any) -> None:  # noqa: ANN401
+        """Kill it."""
+        del self._asked[worker]
+        self._ray.kill(worker)
+
+    def end_all(self) -> None:
+        """Kill those that are left."""
+        for worker in list(self._asked):
+            self.end(worker)
+
+    def _answer(self, reference: Any) -> Any:  # noqa: ANN401
+        errors = self._ray.exceptions
+        try:
+            return self._ray.get(reference)
+        except errors.RayError as error:
+            if isinstance(error, errors.RayTaskError) or getattr(error, "actor_init_failed", False):
+                last = str(error).strip().splitlines()[-1]
+                return ShardError(f"the function does not reach the workers of the cluster: {last}")
+            return Died(_how(str(error)))
+
+
+@contextmanager
+def ray_engine(hand: Any, processes: int, *, address: str, gpus: float | None) -> Iterator[Cluster]:  # noqa: ANN401
+    """Actors of a Ray cluster, which end with the block.
+
+    Args:
+        hand: what each of them gets a copy of.
+        processes: how many actors there will be, with a CPU each.
         address: of the cluster, `auto` for the one that runs here, `local` to start one.
         gpus: graphics cards for each actor; None shares what there are, at most one each.
-
-    Yields:
-        Each shard with what became of it.
 
     Raises:
         MissingExtraError: Ray is not installed.
@@ -39,38 +100,11 @@ def run_ray(
     """
     ray = _ray()
     with _connected(ray, address, processes):
-        settings = {"num_cpus": 1, "num_gpus": _share(ray.cluster_resources(), processes, gpus)}
-        actor = ray.remote(Hand).options(**settings)
-        idle: list[Any] = []
-        busy: dict[Any, tuple[Any, Task]] = {}
+        engine = Cluster(ray, hand, _share(ray.cluster_resources(), processes, gpus))
         try:
-            while waiting or busy:
-                while waiting and len(busy) < processes:
-                    hand = idle.pop() if idle else actor.remote(function, os.getcwd())
-                    task = waiting.popleft()
-                    target = aside / uuid.uuid4().hex / task.name
-                    busy[hand.work.remote(task.name, task.shard, target)] = hand, task
-                for reference in ray.wait(list(busy), num_returns=1)[0]:
-                    hand, task = busy.pop(reference)
-                    outcome = _outcome(ray, reference)
-                    if isinstance(outcome, Died):
-                        ray.kill(hand)
-                    else:
-                        idle.append(hand)
-                    yield task, outcome
+            yield engine
         finally:
-            for hand in [*idle, *(hand for hand, _ in busy.values())]:
-                ray.kill(hand)
-
-
-def _outcome(ray: Any, reference: Any) -> Outcome:  # noqa: ANN401
-    try:
-        return ray.get(reference)  # type: ignore[no-any-return]
-    except ray.exceptions.RayError as error:
-        if isinstance(error, ray.exceptions.RayTaskError) or getattr(error, "actor_init_failed", False):
-            last = str(error).strip().splitlines()[-1]
-            return ShardError(f"the function does not reach the workers of the cluster: {last}")
-        return Died(_how(str(error)))
+            engine.end_all()
 
 
 def _how(text: str) -> str:

@@ -5,6 +5,7 @@ import os
 import shutil
 import socket
 import time
+import uuid
 import warnings
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -13,14 +14,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tagweave.errors import ShardError, StorageError, TagweaveWarning, UsageError, unknown_name
+from tagweave.errors import StorageError, TagweaveWarning, UsageError
 from tagweave.processes import only_here
 from tagweave.progress import say, track
-from tagweave.shards.local import run_local
+from tagweave.shards.engines import Team, check_engine, engine_of, lost
 from tagweave.shards.manifest import MANIFEST, Entry, Manifest, duplicates, fingerprint, settings_of
-from tagweave.shards.working import Died, Loading, Outcome, Shard, Task, Work, Written
-
-ENGINES = ("local", "ray")
+from tagweave.shards.working import Died, Hand, Loading, Making, Outcome, Shard, Work, Written
 
 _LOCK = ".lock"
 _ASIDE = ".unfinished"
@@ -90,7 +89,9 @@ def map_shards(
     ...     made.paths[0].name, made.paths[0].read_text(), made.entries["part-0.txt"].bytes
     ('part-0.txt', 'Ada', 3)
     """
-    _check(engine, processes, retries)
+    check_engine(engine, processes)
+    if retries < 0:
+        raise UsageError(f"retries = {retries}: give 0 or more")
     folder = Path(os.path.realpath(out))
     tasks = _tasks(function, shards, names, settings, folder)
     with _only_run(folder) as manifest:
@@ -102,32 +103,18 @@ def map_shards(
         if len(waiting) < len(tasks):
             say(f"{folder}: {len(tasks) - len(waiting)} of {len(tasks)} shards are done already")
         if waiting:
-            aside = folder / _ASIDE
             total = len(waiting)
-            processes = min(processes, total)
-            if engine == "ray":
-                from tagweave.shards.ray_cluster import run_ray
-
-                outcomes = run_ray(function, waiting, aside, processes, address=address, gpus=gpus)
-            else:
-                outcomes = run_local(function, waiting, aside, processes)
-            for _ in track(_kept(outcomes, waiting, manifest, retries), "shards", total):
-                pass
+            size = min(processes, total)
+            with engine_of(engine, Hand(function), size, address=address, gpus=gpus) as workers:
+                outcomes = Team(workers, size).work(lambda _: waiting.popleft() if waiting else None)
+                for _ in track(_kept(outcomes, waiting, manifest, retries), "shards", total):
+                    pass
         return replace(manifest, entries={task.name: manifest.entries[task.name] for task in tasks})
-
-
-def _check(engine: str, processes: int, retries: int) -> None:
-    if engine not in ENGINES:
-        raise unknown_name("engine", engine, ENGINES)
-    if processes < 1:
-        raise UsageError(f"processes = {processes}: give 1 or more")
-    if retries < 0:
-        raise UsageError(f"retries = {retries}: give 0 or more")
 
 
 def _tasks(
     function: Work | Loading, shards: Sequence[Shard], names: Sequence[str] | None, settings: object, folder: Path
-) -> list[Task]:
+) -> list[Making]:
     """The shards with names and fingerprints.
 
     Raises:
@@ -149,17 +136,25 @@ def _tasks(
         if isinstance(shard, Path) and shard.resolve() == (folder / name).resolve():
             raise UsageError(f"shard {name!r} would be overwritten by its output. Choose another folder")
     about = {"function": settings_of(function), "settings": settings}
-    return [Task(name, shard, fingerprint(about, shard)) for name, shard in zip(names, found, strict=True)]
+    return [
+        Making(name, _arguments(name, shard, folder), fingerprint=fingerprint(about, shard))
+        for name, shard in zip(names, found, strict=True)
+    ]
 
 
-def _done(task: Task, manifest: Manifest) -> bool:
+def _arguments(name: str, shard: Any, folder: Path) -> tuple[str, Any, Path]:  # noqa: ANN401
+    """What a worker gets for one attempt, with a place that no other attempt has."""
+    return name, shard, folder / _ASIDE / uuid.uuid4().hex / name
+
+
+def _done(task: Making, manifest: Manifest) -> bool:
     entry = manifest.entries.get(task.name)
     return entry is not None and entry.fingerprint == task.fingerprint and entry.fits(manifest.folder / task.name)
 
 
 def _kept(
-    outcomes: Iterator[tuple[Task, Outcome]], waiting: deque[Task], manifest: Manifest, retries: int
-) -> Iterator[Task]:
+    outcomes: Iterator[tuple[Any, Outcome]], waiting: deque[Making], manifest: Manifest, retries: int
+) -> Iterator[Making]:
     """Put outputs in their places, and try shards again whose workers died; after a failure nothing new begins."""
     failure: Exception | None = None
     noted = float("-inf")
@@ -167,7 +162,10 @@ def _kept(
         for task, found in outcomes:
             outcome: Written | Exception | None
             if isinstance(found, Died):
-                outcome = _again(task, found, waiting, retries, stopped=failure is not None)
+                outcome = lost(task, found, retries)
+                if outcome is None and failure is None:
+                    task.arguments = _arguments(*task.arguments[:2], manifest.folder)
+                    waiting.appendleft(task)
             else:
                 outcome = found
             if isinstance(outcome, Exception):
@@ -188,18 +186,6 @@ def _kept(
         manifest.write()
     if failure is not None:
         raise failure
-
-
-def _again(task: Task, died: Died, waiting: deque[Task], retries: int, *, stopped: bool) -> ShardError | None:
-    """Queue a shard once more whose worker died, or say that this is of no use."""
-    task.deaths += 1
-    if task.deaths > retries:
-        times = "" if task.deaths == 1 else f" {task.deaths} times"
-        return ShardError(f"shard {task.name!r}: its worker died{times} ({died.how})")
-    if not stopped:
-        say(f"shard {task.name!r}: its worker died ({died.how}); it is tried again, {task.deaths} of {retries}")
-        waiting.appendleft(task)
-    return None
 
 
 def _place(written: Written, path: Path) -> None:

@@ -29,19 +29,28 @@ class Loading(Protocol):
 
 @dataclass
 class Task:
-    """A shard on its way.
+    """A piece of work on its way.
 
     Attributes:
-        name: of its output, in the folder.
-        shard: what the function gets.
-        fingerprint: of function and input.
+        name: of the shard, for messages; where an output is made it is its name.
+        arguments: what `work` gets.
         deaths: how many workers have died at it.
     """
 
     name: str
-    shard: Any
-    fingerprint: str
+    arguments: tuple[Any, ...]
     deaths: int = 0
+
+
+@dataclass
+class Making(Task):
+    """An output in the making.
+
+    Attributes:
+        fingerprint: of function and input.
+    """
+
+    fingerprint: str = ""
 
 
 @dataclass(frozen=True)
@@ -82,13 +91,10 @@ class Hand:
 
     Args:
         function: the function, or what it is made from.
-        folder: the working folder, where the machine has it; None leaves it as it is.
     """
 
-    def __init__(self, function: Work | Loading, folder: str | None = None) -> None:
+    def __init__(self, function: Work | Loading) -> None:
         self._function = function
-        if folder is not None and os.path.isdir(folder):
-            os.chdir(folder)
         self._work: Work | None = None
 
     def work(self, name: str, shard: Any, target: Path) -> Written | Exception:  # noqa: ANN401
