@@ -322,7 +322,7 @@ class CorpusBuilder:
                     self._type_names[name] = None
         if len(self._type_names) > MOST_TYPES:
             raise LabelError(
-                f"document {document.id!r}: more than {MOST_TYPES} entity types up to here. Are types and texts swapped?"
+                f"document {document.id!r}: more than {MOST_TYPES} entity types. Are types and texts swapped?"
             )
         for what, spans in document.links.items():
             wrong = [name for name in _checked_types(document, f"link {what}", spans) if name not in LINK_TYPES]

@@ -19,6 +19,7 @@ class Case:
         says: pattern of what the message must hold beside the name of the file, such as the line.
         format: format to read it in, None goes by the name.
         options: options of reading, `key=value`.
+        named: what an error must name, None for the name of the file.
     """
 
     path: Path
@@ -26,6 +27,12 @@ class Case:
     says: str = ""
     format: str | None = None
     options: tuple[str, ...] = ()
+    named: str | None = None
+
+    @property
+    def name(self) -> str:
+        """What an error must name."""
+        return self.path.name if self.named is None else self.named
 
 
 @dataclass(frozen=True)

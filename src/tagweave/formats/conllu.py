@@ -30,7 +30,7 @@ from tagweave.formats.words import Offsets, locate
 
 COLUMNS = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
 _HEADER = re.compile(r"#\s*global\.columns\s*=(.*)")
-_NUMBER = re.compile(r"(\d+)(?:([-.])(\d+))?")
+_NUMBER = re.compile(r"([0-9]{1,9})(?:([-.])([0-9]{1,9}))?")
 _NOTHING = {"_", "*"}
 _BREAKS = re.compile(r"[\r\n]")
 _UNWRITABLE = re.compile(r"[\t\r\n\0]|^ | $|^$")

@@ -150,9 +150,11 @@ class CharacterSpans:
 
     def _trimmed(self, raw: _Raw, document: str, text: str) -> _Raw | None:
         """The span without blanks at its edges, None if nothing is left."""
-        covered = text[raw.start : raw.end]
-        start = raw.start + len(covered) - len(covered.lstrip())
-        end = start + len(covered.strip())
+        start, end = raw.start, raw.end
+        while start < end and text[start].isspace():
+            start += 1
+        while start < end and text[end - 1].isspace():
+            end -= 1
         if start >= end:
             title = "spans left out that cover only blanks"
             self.problems.add("whitespace_only", title, document, f"span {[*raw[:3]]}")

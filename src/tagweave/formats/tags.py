@@ -63,7 +63,8 @@ def scheme_named(name: str) -> Scheme:
 def parse_tag(tag: str, scheme: Scheme | None = None) -> Parsed:
     """Prefix and type of a tag.
 
-    Without a scheme every known prefix is taken for one, and a tag with none for a bare type.
+    Without a scheme every known prefix is taken for one, and a tag with none for a bare type if it begins with a
+    letter.
 
     Raises:
         LabelError: it is neither `O` nor a tag of the scheme; the message guesses what was meant.
@@ -87,6 +88,8 @@ def parse_tag(tag: str, scheme: Scheme | None = None) -> Parsed:
         raise LabelError(f"{tag!r} is no tag of the scheme IO, which has the prefix I only")
     if not any(character.isalpha() for character in tag):
         raise LabelError(f"{tag!r} is no tag: neither 'O' nor a prefix with an entity type")
+    if scheme is None and not tag[0].isalpha():
+        raise LabelError(f"{tag!r} is no tag: neither 'O' nor prefix and type. If it is a type, name the scheme bare")
     return "I", tag
 
 
