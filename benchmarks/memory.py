@@ -6,8 +6,8 @@
 Sentences of some 15 made-up words go, as files, through `annotate` with 16 sources, `aggregate` with the HMM (fit and
 labels), and `predict` with a tagger, at two sizes. Each command is a process of its own. Its peak memory is the largest
 that the system has counted for it or for a process that it started (`ru_maxrss` of `wait4`); `annotate` has two at a
-time, so all together it takes at most twice that. `grows` is from the smaller corpus to the larger. The seconds are by
-the clock, on one thread.
+time, so all together it takes at most twice that. `grows` is from the smaller corpus to the larger. The seconds are
+those of the processor, on one thread.
 
 The tagger of `predict` is tiny, with random weights: what a real one does with 15 million words takes hours, and memory
 does not depend on it but for its weights. `train` holds its documents in memory; it is measured on fewer sentences,
@@ -22,7 +22,6 @@ import random
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
@@ -97,6 +96,7 @@ class Run(NamedTuple):
     peak: float
     """MiB."""
     seconds: float
+    """Of the processor."""
 
 
 def measured(*command: str | Path) -> Run:
@@ -104,7 +104,6 @@ def measured(*command: str | Path) -> Run:
 
     The system counts what a process took before it became another program, too, so this one must stay small.
     """
-    begin = time.perf_counter()
     threads = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
     process = subprocess.Popen([sys.executable, "-m", "tagweave", *map(str, command)], env={**os.environ, **threads})
     _, status, usage = os.wait4(process.pid, 0)
@@ -112,7 +111,7 @@ def measured(*command: str | Path) -> Run:
     if process.returncode:
         sys.exit(f"{command[0]} failed")
     unit = 1 if sys.platform == "darwin" else 1024
-    found = Run(usage.ru_maxrss * unit / 2**20, time.perf_counter() - begin)
+    found = Run(usage.ru_maxrss * unit / 2**20, usage.ru_utime + usage.ru_stime)
     print(f"{command[0]:10} {found.peak:7.0f} MiB {found.seconds:7.1f} s", flush=True)
     return found
 
@@ -150,7 +149,18 @@ def train(folder: Path, sentences: int, out: Path) -> Run:
     """A tiny tagger, from the first labelled sentences."""
     with (folder / "labels.jsonl").open("rb") as every, (folder / "some.jsonl").open("wb") as some:
         some.writelines(islice(every, sentences))
-    return measured("train", folder / "some.jsonl", "--encoder", folder / "encoder", "--set", "epochs=1", "--out", out)
+    return measured(
+        "train",
+        folder / "some.jsonl",
+        "--encoder",
+        folder / "encoder",
+        "--set",
+        "epochs=1",
+        "--set",
+        "batch_windows=128",
+        "--out",
+        out,
+    )
 
 
 def make_encoder(folder: Path) -> None:
@@ -241,8 +251,8 @@ def report(
 
 NOTES = (
     "`aggregate` reads the file once and holds it, as columns, in a temporary file (`TMPDIR`) that takes about as much "
-    "space as the documents with their votes; the HMM's votes are in a second one, one byte a word and source. Both are "
-    "mapped into memory part by part in each step of EM.",
+    "space as the documents with their votes; the HMM's votes are in a second one, one byte a word and source. Both "
+    "are mapped into memory part by part in each step of EM.",
     "`train` is not a stream: documents are drawn anew in each epoch.",
 )
 
