@@ -19,6 +19,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 # Imports go only down this list: a module may use what stands before it. The same order is in docs/design.md.
 LAYERS = [
     "errors",
+    "parts",
     "labels",
     "annotations",
     "soft_labels",

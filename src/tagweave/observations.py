@@ -4,9 +4,11 @@ Votes are packed small integers. A vote is a *pattern*: a distribution over labe
 themselves (one-hot), then follow the ones that a coarse type spreads over its members. `ABSTAIN` is no vote at all.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from functools import partial
+from itertools import chain
+from typing import Literal, TypeVar, get_args
 
 import numba
 import numpy as np
@@ -16,7 +18,10 @@ from tagweave.annotations import Annotations
 from tagweave.corpus import Corpus
 from tagweave.errors import AlignmentError, unknown_name
 from tagweave.labels import LabelSet, StateSpace
+from tagweave.parts import each
 from tagweave.soft_labels import SoftLabels
+
+Result = TypeVar("Result")
 
 ABSTAIN = -1
 """The vote of a source that says nothing."""
@@ -128,6 +133,10 @@ class Observations:
         counted: NDArray[np.float64] = _count(self.votes, weights, len(self.patterns))
         return counted
 
+    def of_no_token(self) -> "Observations":
+        """The same of no token: what the parts of a corpus have in common."""
+        return replace(self, offsets=self.offsets[:1], votes=self.votes[:0], soft=self.soft[:0])
+
     def counts(self, weights: NDArray[np.floating]) -> NDArray[np.float64]:
         """Expected number of times that a source said `j` where the label was `i`.
 
@@ -145,10 +154,15 @@ class Observations:
         return expected
 
 
-def batches_of(parts: Iterable[Observations], tokens: int = 1_000_000) -> Iterator[Observations]:
-    """The batches of each part, see `Observations.batches`."""
-    for part in parts:
-        yield from part.batches(tokens)
+def each_batch(
+    function: Callable[[Observations], Result], parts: Iterable[Observations], tokens: int = 1_000_000
+) -> Iterator[Result]:
+    """What a function says of each batch of each part, in order; see `Observations.batches`."""
+    return chain.from_iterable(each(partial(_in_batches, function, tokens), parts))
+
+
+def _in_batches(function: Callable[[Observations], Result], tokens: int, part: Observations) -> list[Result]:
+    return list(map(function, part.batches(tokens)))
 
 
 def likelihoods(parts: Iterable[Observations]) -> dict[int, NDArray[np.float64]]:
@@ -165,13 +179,18 @@ def likelihoods(parts: Iterable[Observations]) -> dict[int, NDArray[np.float64]]
     """
     total: dict[int, NDArray[np.float64]] = {}
     tokens = 0
-    for part in parts:
-        tokens += len(part.soft)
-        for position in map(int, part.posteriors):
-            said = part.soft[:, np.searchsorted(part.soft_positions, position)].sum(axis=0, dtype=np.float64)
-            total[position] = total.get(position, 0.0) + said
+    for more, said in each(_said_softly, parts):
+        tokens += more
+        for position, rows in said.items():
+            total[position] = total.get(position, 0.0) + rows
     frequencies = {p: said / tokens + _LEAST if tokens else np.ones(len(said)) for p, said in total.items()}
     return {position: np.diag(found.min() / found) for position, found in frequencies.items()}
+
+
+def _said_softly(part: Observations) -> tuple[int, dict[int, NDArray[np.float64]]]:
+    """Number of tokens, and the sums of the probabilities of each of `posteriors`."""
+    columns = {p: part.soft[:, np.searchsorted(part.soft_positions, p)] for p in map(int, part.posteriors)}
+    return len(part.soft), {position: soft.sum(axis=0, dtype=np.float64) for position, soft in columns.items()}
 
 
 def observe(

@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, Generic, NamedTuple, Self, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +21,7 @@ from tagweave.corpus import Column, Corpus
 from tagweave.errors import DataError, StorageError, unknown_name
 from tagweave.formats.corpora import SeenNames
 from tagweave.observations import Observations
+from tagweave.parts import Elsewhere
 from tagweave.soft_labels import SoftLabels
 
 _ALIGNMENT = 64
@@ -315,7 +316,7 @@ class StoredObservations:
         self._spool = Spool()
         self._like: Observations | None = None
         for part in parts:
-            self._like = self._like or replace(part, offsets=part.offsets[:1], votes=part.votes[:0], soft=part.soft[:0])
+            self._like = self._like or part.of_no_token()
             self._spool.add({"offsets": part.offsets, "votes": part.votes, "soft": part.soft})
 
     def __iter__(self) -> Iterator[Observations]:
@@ -326,26 +327,13 @@ class StoredObservations:
             yield replace(self._like, offsets=offsets, votes=votes, soft=soft)
 
 
-class _Mapped(Generic[Result]):
-    """Results of a function, made anew each time."""
-
-    def __init__(self, function: Callable[[Any], Result], parts: Iterable[Any]) -> None:
-        self._function, self._parts = function, parts
-
-    def __iter__(self) -> Iterator[Result]:
-        return map(self._function, self._parts)
-
-
 def parts_of(corpus: Corpus | StoredCorpus) -> Iterable[Corpus]:
     """The parts of a corpus, that can be gone through as often as wanted: one, if it is in memory."""
     return [corpus] if isinstance(corpus, Corpus) else corpus
 
 
-def mapped(function: Callable[[Part], Result], parts: Iterable[Part]) -> Iterable[Result]:
-    """A function of each part: those of parts in memory are kept, of stored ones they are made anew each time."""
-    return list(map(function, parts)) if isinstance(parts, list) else _Mapped(function, parts)
-
-
 def observed(function: Callable[[Corpus], Observations], parts: Iterable[Corpus]) -> Iterable[Observations]:
     """What is observed in each part: of parts in memory it is kept there, of stored ones it is stored too."""
+    if isinstance(parts, Elsewhere):
+        return parts.mapped(function, kept=True)
     return list(map(function, parts)) if isinstance(parts, list) else StoredObservations(map(function, parts))

@@ -7,6 +7,7 @@ pseudo-counts of Dirichlet priors it bounds how far the votes can pull them away
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from tagweave.corpus import Corpus
 from tagweave.labels import LabelSet, StateSpace
 from tagweave.observations import Observations, observe
+from tagweave.parts import each
 
 if TYPE_CHECKING:
     from tagweave.label_models.span_vote import SpanVote
@@ -101,6 +103,10 @@ def count(labels: NDArray[np.int16], observations: Observations) -> Counts:
     return Counts(start, moves, emissions)
 
 
+def _anchored(state_space: StateSpace, vote: "SpanVote", part: Corpus) -> Counts:
+    return count(anchor_labels(part, state_space, vote), observe(part, state_space, "never"))
+
+
 def anchor(parts: Iterable[Corpus], state_space: StateSpace, strength: float, smoothing: float) -> Counts:
     """Pseudo-counts around the labels of a vote on spans.
 
@@ -117,8 +123,8 @@ def anchor(parts: Iterable[Corpus], state_space: StateSpace, strength: float, sm
     vote = anchor_vote(parts)
     labels = LabelSet(vote.labels.types, state_space)
     counted = Counts.none(len(labels), len(vote.sources_ or ()))
-    for part in parts:
-        counted = counted + count(anchor_labels(part, state_space, vote), observe(part, state_space, "never"))
+    for more in each(partial(_anchored, state_space, vote), parts):
+        counted = counted + more
     said = counted.emissions.sum(axis=1, keepdims=True)
     spread = said / np.maximum(said.sum(axis=2, keepdims=True), 1e-300)
     right = np.eye(len(labels)) * (said > 0)

@@ -16,10 +16,11 @@ from tagweave.corpus import Column, Corpus
 from tagweave.errors import DataError, NotFittedError, StorageError, TagweaveWarning, UsageError
 from tagweave.labels import LabelSet, StateSpace
 from tagweave.observations import Silence
+from tagweave.parts import each, first, mapped
 from tagweave.report import Table
 from tagweave.soft_labels import SoftLabels
 from tagweave.storage import load_folder, save_folder
-from tagweave.stored import StoredCorpus, mapped, parts_of
+from tagweave.stored import StoredCorpus, parts_of
 
 _BATCH_TOKENS = 200_000
 """Most tokens that are inferred at once."""
@@ -91,8 +92,7 @@ class LabelModel(ABC):
             parts: of a corpus, that can be gone through again; with the same types and sources, and without gold.
             dev: see `fit`.
         """
-        first = next(iter(parts))
-        self.types_, self.sources_, self.links_ = first.types, tuple(first.sources), tuple(first.links)
+        self.types_, self.sources_, self.links_ = first(_names, parts)
         self.history_ = []
         self._fit(parts, None if dev is None else self._known(dev))
         return self
@@ -233,9 +233,8 @@ def _without_gold(part: Corpus) -> Corpus:
 def _warn_of_types_without_votes(types: tuple[str, ...], parts: Iterable[Corpus]) -> None:
     """Warn of types that no source ever votes for: no label model can find them."""
     voted: set[str] = set()
-    for part in parts:
-        voted.update(name for column in part.sources.values() for name in _voted_types(column, part))
-        voted.update(member for name in voted & set(part.coarse) for member in part.coarse[name])
+    for found in each(_voted_in, parts):
+        voted |= found
         if voted.issuperset(types):
             break
     missing = [name for name in types if name not in voted]
@@ -246,6 +245,17 @@ def _warn_of_types_without_votes(types: tuple[str, ...], parts: Iterable[Corpus]
             TagweaveWarning,
             stacklevel=3,
         )
+
+
+def _voted_in(part: Corpus) -> set[str]:
+    """Types that some source votes for, or that belong to a coarse type which it votes for."""
+    voted = {name for column in part.sources.values() for name in _voted_types(column, part)}
+    return voted | {member for name in voted & set(part.coarse) for member in part.coarse[name]}
+
+
+def _names(part: Corpus) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """Names of types, sources and linking rules."""
+    return part.types, tuple(part.sources), tuple(part.links)
 
 
 def _voted_types(column: Column, corpus: Corpus) -> set[str]:

@@ -19,10 +19,11 @@ from tagweave.label_models.base import not_fitted
 from tagweave.label_models.crossings import without_crossings
 from tagweave.label_models.iterative import IterativeModel
 from tagweave.label_models.tables import confusion_tables
-from tagweave.observations import Observations, Probabilities, batches_of, likelihoods, observe
+from tagweave.observations import Observations, Probabilities, each_batch, likelihoods, observe
+from tagweave.parts import mapped
 from tagweave.progress import track
 from tagweave.report import Table
-from tagweave.stored import mapped, observed
+from tagweave.stored import observed
 
 
 @dataclass(kw_only=True)
@@ -78,8 +79,7 @@ class ConfusionModel(IterativeModel):
 
     def _expect_all(self, said: Iterable[Observations]) -> tuple[Counts, float]:
         expected, log_likelihood = Counts(*(np.zeros_like(array) for array in self.learned().arrays())), 0.0
-        for part in batches_of(said):
-            counted, gained = self._expect(part)
+        for counted, gained in each_batch(self._expect, said):
             expected, log_likelihood = expected + counted, log_likelihood + gained
         return expected, log_likelihood
 

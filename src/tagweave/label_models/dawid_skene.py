@@ -15,7 +15,7 @@ from tagweave.label_models.crossings import without_crossings
 from tagweave.label_models.independent import balance_table, infer_tokens, posterior
 from tagweave.label_models.majority_vote import vote_shares
 from tagweave.labels import StateSpace
-from tagweave.observations import Observations, batches_of
+from tagweave.observations import Observations, each_batch
 from tagweave.report import Table
 from tagweave.soft_labels import SoftLabels
 
@@ -74,9 +74,8 @@ class DawidSkene(ConfusionModel):
         size, sources = len(self.labels), len(self._fitted()[1])
         priors = _without_chain(np.full(size, _FLOOR), np.full((sources, size, size), self.smoothing / size + _FLOOR))
         counted = priors
-        for part in batches_of(said):
-            shares = vote_shares(part)
-            counted = counted + _without_chain(shares.sum(axis=0), part.counts(shares))
+        for votes in each_batch(_votes, said):
+            counted = counted + votes
         return priors, counted.normalised()
 
     def _log_weights(self, observations: Observations) -> NDArray[np.float64]:
@@ -102,6 +101,12 @@ class DawidSkene(ConfusionModel):
     def tables(self) -> list[Table]:
         """The confusion of each source, and the shares of the labels."""
         return [*super().tables(), balance_table(self.learned().start, self.labels)]
+
+
+def _votes(part: Observations) -> Counts:
+    """Counts under the shares of the votes."""
+    shares = vote_shares(part)
+    return _without_chain(shares.sum(axis=0), part.counts(shares))
 
 
 def _without_chain(shares: NDArray[np.float64], emissions: NDArray[np.float64]) -> Counts:

@@ -19,9 +19,9 @@ from tagweave.label_models.source_priors import SourcePriors, observed, source_p
 from tagweave.label_models.tables import transition_table
 from tagweave.labels import StateSpace
 from tagweave.observations import Observations, observe
+from tagweave.parts import mapped
 from tagweave.report import Table
 from tagweave.soft_labels import SoftLabels
-from tagweave.stored import mapped
 
 
 @dataclass(kw_only=True)

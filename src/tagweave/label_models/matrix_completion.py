@@ -7,6 +7,7 @@ itself. Fitting that product to the counts gives every source's confusion withou
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -23,7 +24,7 @@ from tagweave.label_models.majority_vote import vote_shares
 from tagweave.label_models.minimising import Array, minimise
 from tagweave.label_models.tables import confusion_tables
 from tagweave.labels import LabelSet
-from tagweave.observations import Observations, Probabilities, batches_of, likelihoods, observe
+from tagweave.observations import Observations, Probabilities, each_batch, likelihoods, observe
 from tagweave.report import Table
 from tagweave.soft_labels import SoftLabels
 from tagweave.stored import observed
@@ -129,8 +130,8 @@ class MatrixCompletion(LabelModel):
         if self.class_balance is not None:
             return _given_balance(self.class_balance, self.labels)
         total = np.ones(len(self.labels))
-        for part in batches_of(said):
-            total += vote_shares(part).sum(axis=0)
+        for shares_of_batch in each_batch(_shares, said):
+            total += shares_of_batch
         shares: Array = total / total.sum()
         return shares
 
@@ -198,12 +199,23 @@ def count_moments(parts: Iterable[Observations], voting: NDArray[np.integer], la
     """
     size, tokens = len(voting) * labels, 0
     first, second = np.zeros(size), np.zeros((size, size))
-    for part in batches_of(parts, _BATCH_TOKENS):
-        said = np.hstack([np.empty((int(part.offsets[-1]), 0)), *(part.source(int(source)) for source in voting)])
-        tokens += len(said)
-        first += said.sum(axis=0)
-        second += said.T @ said
+    for found in each_batch(partial(_sums, voting), parts, _BATCH_TOKENS):
+        tokens += found.tokens
+        first += found.first
+        second += found.second
     return Moments(first / max(tokens, 1), second / max(tokens, 1), tokens)
+
+
+def _sums(voting: NDArray[np.integer], part: Observations) -> Moments:
+    """Sums instead of means."""
+    said = np.hstack([np.empty((int(part.offsets[-1]), 0)), *(part.source(int(source)) for source in voting)])
+    return Moments(said.sum(axis=0), said.T @ said, len(said))
+
+
+def _shares(part: Observations) -> Array:
+    """Sum of the shares of the votes, of shape [labels]."""
+    shares: Array = vote_shares(part).sum(axis=0)
+    return shares
 
 
 def first_values(first: Array, balance: Array, precision: float) -> Array:

@@ -21,6 +21,7 @@ from tagweave.label_models.confusion import ConfusionModel
 from tagweave.label_models.crossings import without_crossings
 from tagweave.label_models.independent import balance_table, infer_tokens, posterior
 from tagweave.observations import Observations
+from tagweave.parts import each
 from tagweave.report import Cell, Table
 from tagweave.soft_labels import SoftLabels
 
@@ -95,9 +96,9 @@ class NaiveBayes(ConfusionModel):
 
     def _begin(self, parts: Iterable[Corpus], said: Iterable[Observations]) -> tuple[Counts, Counts]:
         tokens, total = 0, np.zeros((len(self._fitted()[1]), len(self.labels)))
-        for part in said:
-            tokens += int(part.offsets[-1])
-            total += [part.source(source).sum(axis=0) for source in range(len(total))]
+        for more, votes in each(_votes, said):
+            tokens += more
+            total += votes
         self.propensities_ = total.sum(axis=1) / max(tokens, 1)
         votes = self.strength * total + self.smoothing
         balance = np.full(total.shape[1], self.balance_strength + _FLOOR)
@@ -152,6 +153,12 @@ class NaiveBayes(ConfusionModel):
         title = "How often a source speaks, and how often it is then right where the label is ..., in percent"
         table = Table(title, ("", "speaks", *self.labels.names), tuple(rows))
         return [table, balance_table(learned.start, self.labels)]
+
+
+def _votes(part: Observations) -> tuple[int, NDArray[np.float64]]:
+    """Number of tokens, and how often each source says each label, of shape [sources, labels]."""
+    sources = range(len(part.sources))
+    return int(part.offsets[-1]), np.array([part.source(source).sum(axis=0) for source in sources], np.float64)
 
 
 def confusion(right: NDArray[np.float64], wrong: NDArray[np.float64]) -> NDArray[np.float64]:

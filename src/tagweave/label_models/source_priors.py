@@ -4,6 +4,7 @@ Lison et al. (ACL 2020) set them by hand, source by source. They take the place 
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from tagweave.errors import UsageError, unknown_name
 from tagweave.label_models.anchors import Counts, count
 from tagweave.labels import OUTSIDE, LabelSet
 from tagweave.observations import Observations
+from tagweave.parts import each, first
 
 SourcePriors = dict[str, tuple[float, ...] | dict[str, tuple[float, ...]]]
 """Precision and recall, from 0 to 1, of each source by name; or of each of its entity types, and `O`, by name."""
@@ -81,9 +83,9 @@ def source_priors(parts: Iterable[Observations], priors: SourcePriors, strength:
     Raises:
         UsageError: a source or type is unknown, a source has no prior, or a number is not from 0 to 1.
     """
-    like = next(iter(parts))
+    like = first(Observations.of_no_token, parts)
     _check(priors, like)
-    said = np.sum([_votes(part) for part in parts], axis=0)
+    said = np.sum(list(each(_votes, parts)), axis=0)
     frequencies = said / np.maximum(said.sum(axis=1, keepdims=True), 1e-300)
     tables = {name: _table(prior) for name, prior in priors.items()}
     labels = like.labels
@@ -95,8 +97,8 @@ def source_priors(parts: Iterable[Observations], priors: SourcePriors, strength:
             emissions[k] = strength * confusion_prior(labels, precision, recall, frequencies[k])
     richest = max(range(len(said)), key=lambda k: (int((said[k, 1:] > 0).sum()), float(said[k, 1:].sum())))
     moves = Counts.none(size, len(like.sources))
-    for part in parts:
-        moves = moves + count(part.source(richest).argmax(axis=1).astype(np.int16), part)
+    for more in each(partial(_moves, richest), parts):
+        moves = moves + more
     return Counts(
         np.where(labels.legal_starts, moves.start + 1.0, 0),
         np.where(labels.legal_moves, moves.transitions + 1.0, 0),
@@ -120,6 +122,11 @@ def observed(observations: Observations) -> NDArray[np.bool_]:
 def _votes(observations: Observations) -> NDArray[np.float64]:
     """How often each source said each label, of shape [sources, labels]; a spread vote counts in parts."""
     return np.array([observations.source(k).sum(axis=0) for k in range(len(observations.sources))])
+
+
+def _moves(source: int, observations: Observations) -> Counts:
+    """Counts under the votes of one source."""
+    return count(observations.source(source).argmax(axis=1).astype(np.int16), observations)
 
 
 def _table(prior: Sequence[float] | Mapping[str, Sequence[float]]) -> dict[str, Sequence[float]]:

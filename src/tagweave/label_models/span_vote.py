@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -11,6 +12,7 @@ from tagweave.annotations import Annotations
 from tagweave.corpus import Corpus
 from tagweave.label_models.base import LabelModel
 from tagweave.labels import LabelSet
+from tagweave.parts import each
 from tagweave.soft_labels import SoftLabels
 
 
@@ -45,10 +47,7 @@ class SpanVote(LabelModel):
 
     def _fit(self, parts: Iterable[Corpus], dev: Corpus | None) -> None:
         types = len(self._fitted()[0])
-        counts = np.zeros(types + 1, np.int64)
-        for spans in (_spans(column) for part in parts for column in part.sources.values()):
-            counts += np.bincount(spans.type_ids, minlength=types + 1)[: types + 1]
-        self.frequencies_ = counts[1:]
+        self.frequencies_ = np.sum(list(each(partial(_frequencies, types), parts)), axis=0)
 
     def parameters(self) -> dict[str, NDArray[Any]]:
         """The frequencies."""
@@ -103,6 +102,14 @@ class SpanVote(LabelModel):
             rows[row, 3] = max(alphabetical, key=lambda m: (int((over == m).sum()), int(self.frequencies_[m - 1])))
         rows, inverse = np.unique(rows, axis=0, return_inverse=True)
         return rows, np.bincount(inverse.ravel(), weights=votes, minlength=len(rows)).astype(np.int64)
+
+
+def _frequencies(types: int, part: Corpus) -> NDArray[np.int64]:
+    """How many spans of each type there are, of shape [types]."""
+    counts = np.zeros(types + 1, np.int64)
+    for spans in map(_spans, part.sources.values()):
+        counts += np.bincount(spans.type_ids, minlength=types + 1)[: types + 1]
+    return counts[1:]
 
 
 def _spans(column: Annotations | SoftLabels) -> Annotations:

@@ -12,7 +12,7 @@ from tagweave.corpus import Corpus
 from tagweave.errors import UsageError, unknown_name
 from tagweave.label_models.base import not_fitted
 from tagweave.label_models.majority_vote import MajorityVote, as_shares
-from tagweave.observations import Observations, batches_of, observe
+from tagweave.observations import Observations, each_batch, observe
 from tagweave.report import Table
 from tagweave.stored import observed
 
@@ -105,21 +105,29 @@ def agreements(parts: Iterable[Observations], weights: NDArray[np.float64]) -> N
         Agreement of each source, from 0 to 1, of shape [sources].
     """
     agreed, judged = np.zeros(len(weights)), np.zeros(len(weights))
-    for part in batches_of(parts):
-        total = np.zeros((int(part.offsets[-1]), len(part.labels)))
-        for k, weight in enumerate(weights):
-            total += weight * part.source(k)
-        for k, weight in enumerate(weights):
-            said = part.source(k)
-            others = np.maximum(total - weight * said, 0)
-            rows = said.any(axis=1) & (others.sum(axis=1) > _NOTHING)
-            rows &= (said[:, 1:].sum(axis=1) > 0) | (others[:, 1:].sum(axis=1) > _NOTHING)
-            shares = as_shares(others[rows])
-            winners = np.isclose(shares, shares.max(axis=1, keepdims=True, initial=0)).astype(np.float64)
-            agreed[k] += (said[rows] * winners / winners.sum(axis=1, keepdims=True)).sum()
-            judged[k] += said[rows].sum()
+    for more_agreed, more_judged in each_batch(partial(_agreed, weights), parts):
+        agreed += more_agreed
+        judged += more_judged
     mean = agreed.sum() / judged.sum() if judged.any() else 1.0
     return (agreed + mean) / (judged + 1)
+
+
+def _agreed(weights: NDArray[np.float64], part: Observations) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """How many votes of each source agree with that of the others, and how many there are."""
+    agreed, judged = np.zeros(len(weights)), np.zeros(len(weights))
+    total = np.zeros((int(part.offsets[-1]), len(part.labels)))
+    for k, weight in enumerate(weights):
+        total += weight * part.source(k)
+    for k, weight in enumerate(weights):
+        said = part.source(k)
+        others = np.maximum(total - weight * said, 0)
+        rows = said.any(axis=1) & (others.sum(axis=1) > _NOTHING)
+        rows &= (said[:, 1:].sum(axis=1) > 0) | (others[:, 1:].sum(axis=1) > _NOTHING)
+        shares = as_shares(others[rows])
+        winners = np.isclose(shares, shares.max(axis=1, keepdims=True, initial=0)).astype(np.float64)
+        agreed[k] = (said[rows] * winners / winners.sum(axis=1, keepdims=True)).sum()
+        judged[k] = said[rows].sum()
+    return agreed, judged
 
 
 _NOTHING = 1e-9

@@ -164,7 +164,7 @@ def _kept(
             if isinstance(found, Died):
                 outcome = lost(task, found, retries)
                 if outcome is None and failure is None:
-                    task.arguments = _arguments(*task.arguments[:2], manifest.folder)
+                    task.arguments = _arguments(task.name, task.arguments[1], manifest.folder)
                     waiting.appendleft(task)
             else:
                 outcome = found
