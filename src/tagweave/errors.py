@@ -27,10 +27,27 @@ from difflib import get_close_matches
 
 _LONGEST_MESSAGE = 2000
 _LONG_WORD = re.compile(r"(\S{100})\S{150,}(\S{50})")
+_OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+"""What a terminal obeys instead of showing it: control characters other than tab and line feed, and signs that turn the
+direction of writing round."""
+
+
+def printable(text: str) -> str:
+    r"""A text that can be printed, whatever a file has put into it: what a terminal would obey is shown by number.
+
+    Names and ids come from files of others. An escape sequence in one could colour, erase or rewrite what stands on the
+    screen, or set the title of the window. Text of JSON remains the same JSON.
+
+    >>> printable("\x1b[2Jd1\r\n")
+    '\\u001b[2Jd1\\u000d\n'
+    """
+    return _OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def shortened(message: str) -> str:
-    """A message that people can read, whatever a file has put into it: the middle of what is endless is left out.
+    """A message that people can read, whatever a file has put into it.
+
+    The middle of what is endless is left out, and what a terminal would obey is shown by number.
 
     >>> shortened("no tag after the token 'xyz'")
     "no tag after the token 'xyz'"
@@ -41,7 +58,7 @@ def shortened(message: str) -> str:
         message = _LONG_WORD.sub(r"\1...\2", message)
     if len(message) > _LONGEST_MESSAGE:
         message = f"{message[:1500]}...{message[-500:]}"
-    return message
+    return printable(message)
 
 
 class TagweaveError(Exception):
@@ -105,6 +122,9 @@ class TrainingError(TagweaveError):
 
 class TagweaveWarning(UserWarning):
     """Something was repaired or left out; the message says what and how often."""
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(shortened(message))
 
 
 def unknown_name(what: str, name: str, known: Iterable[str]) -> UsageError:

@@ -5,6 +5,8 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
+from tagweave.errors import printable
+
 Item = TypeVar("Item")
 
 _PLAIN_INTERVAL = 10.0
@@ -27,7 +29,7 @@ def shown() -> bool:
 def say(message: str) -> None:
     """One line of progress."""
     if _shown:
-        sys.stderr.write(f"{message}\n")
+        sys.stderr.write(f"{printable(message)}\n")
         sys.stderr.flush()
 
 

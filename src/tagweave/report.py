@@ -1,10 +1,13 @@
 """`Table`: rows of results, shown as plain text, Markdown or records for JSON."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from typing import Self
 from unicodedata import combining, east_asian_width
+
+from tagweave.errors import printable
 
 Cell = str | int | float | None
 """What stands in a table; None is shown as `-`."""
@@ -71,7 +74,8 @@ class Table:
 
     def text(self) -> str:
         """Aligned plain text for a terminal, without a line end at the end."""
-        columns = [[name, *cells] for name, cells in zip(self.columns, self._shown(), strict=True)]
+        names = [_show(name, 0) for name in self.columns]
+        columns = [[name, *cells] for name, cells in zip(names, self._shown(), strict=True)]
         widths = [max(map(_width, cells)) for cells in columns]
         ruled = [[cells[0], "-" * width, *cells[1:]] for cells, width in zip(columns, widths, strict=True)]
         padded = [
@@ -79,14 +83,21 @@ class Table:
             for cells, width, right in zip(ruled, widths, self._numeric(), strict=True)
         ]
         lines = ["  ".join(row).rstrip() for row in zip(*padded, strict=True)]
-        return "\n".join([self.title] * bool(self.title) + lines)
+        return "\n".join([_show(self.title, 0)] * bool(self.title) + lines)
 
     def markdown(self) -> str:
-        """A Markdown table under its title in bold, without a line end at the end."""
+        r"""A Markdown table under its title in bold, without a line end at the end.
+
+        Whatever could be HTML, a link or a picture is shown as it is written; a cell that is all code stays code.
+
+        >>> Table("", ("source",), (("<b>names",), ("[x](y)",), ("`hmm`",))).markdown().splitlines()[2:]
+        ['| &lt;b>names |', '| \\[x](y) |', '| `hmm` |']
+        """
         rules = ["--:" if right else ":--" for right in self._numeric()]
-        rows = [list(self.columns), rules, *zip(*self._shown(), strict=True)] if self.columns else []
-        lines = [f"| {' | '.join(row)} |" for row in ([_escape(cell) for cell in row] for row in rows)]
-        return "\n".join([f"**{self.title}**", ""] * bool(self.title) + lines)
+        names = [_show(name, 0) for name in self.columns]
+        rows = [names, rules, *zip(*self._shown(), strict=True)] if self.columns else []
+        lines = [f"| {' | '.join(row)} |" for row in ([_escaped(cell) for cell in row] for row in rows)]
+        return "\n".join([f"**{in_markdown(self.title)}**", ""] * bool(self.title) + lines)
 
     def records(self) -> list[dict[str, Cell]]:
         """One dictionary a row with the full values; what is not finite is None, so that it is valid JSON."""
@@ -111,7 +122,7 @@ def _show(cell: Cell, decimals: int) -> str:
     cell = _finite(cell)
     if cell is None:
         return "-"
-    return f"{cell:.{decimals}f}" if isinstance(cell, float) else " ".join(str(cell).split())
+    return f"{cell:.{decimals}f}" if isinstance(cell, float) else printable(" ".join(str(cell).split()))
 
 
 def _width(text: str) -> int:
@@ -124,5 +135,18 @@ def _pad(text: str, width: int, right: bool) -> str:
     return blanks + text if right else text + blanks
 
 
-def _escape(text: str) -> str:
-    return text.replace("|", "\\|")
+_CODE = re.compile("`[^`]+`")
+_MARKUP = re.compile(r"[\\`\[|]")
+
+
+def in_markdown(text: str) -> str:
+    r"""A text on one line that Markdown shows as it is: neither HTML nor links nor pictures.
+
+    >>> in_markdown("<b>names [x](y)")
+    '&lt;b>names \\[x](y)'
+    """
+    return _MARKUP.sub(r"\\\g<0>", _show(text, 0)).replace("&", "&amp;").replace("<", "&lt;")
+
+
+def _escaped(cell: str) -> str:
+    return cell.replace("|", "\\|") if _CODE.fullmatch(cell) else in_markdown(cell)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tagweave.cli.options import Coarse, Settings, Sources, read_corpus
+from tagweave.cli.options import Coarse, Settings, Sources, read_corpus, tell
 
 
 def analyze(
@@ -42,7 +42,7 @@ def analyze(
     judge = None if model == "none" else create_label_model(model, parse_pairs(settings)).fit(corpus)
     told = None if described_by is None else _descriptions(described_by)
     found = analyze(corpus, judge, examples=examples, descriptions=told)
-    typer.echo(json.dumps(found.to_json(), ensure_ascii=False, indent=1) if as_json else found.text())
+    tell(json.dumps(found.to_json(), ensure_ascii=False, indent=1) if as_json else found.text())
 
 
 def _descriptions(path: Path) -> dict[str, str]:

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tagweave.cli.options import Address, Engine, Processes, whole_file
+from tagweave.cli.options import Address, Engine, Processes, tell, whole_file
 from tagweave.config import parse_pairs
 
 
@@ -51,4 +51,4 @@ def annotate(
     else:
         whole_file(source, engine)
         report = annotate_file(source, sources, out, resume=resume, format=from_format, **chosen, **options)
-    typer.echo(report.table().text(), err=True)
+    tell(report.table().text(), err=True)

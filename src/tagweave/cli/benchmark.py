@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tagweave.cli.options import tell
 from tagweave.errors import UsageError, unknown_name
 
 if TYPE_CHECKING:
@@ -81,11 +82,11 @@ def paper(
         keep_facts(folder, out, chosen)
         summary = run(cells, folder, out, rerun=rerun)
     for cell in summary.stale:
-        typer.echo(f"{_shown(cell)}: made with other settings; --rerun makes it anew", err=True)
+        tell(f"{_shown(cell)}: made with other settings; --rerun makes it anew", err=True)
     for cell, reason in summary.failed.items():
-        typer.echo(f"{_shown(cell)}: {reason}", err=True)
+        tell(f"{_shown(cell)}: {reason}", err=True)
     if only_tables or summary.finished or summary.stale:
-        typer.echo(f"the results are in {render(out, page)}", err=True)
+        tell(f"the results are in {render(out, page)}", err=True)
     if summary.failed:
         raise typer.Exit(1)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tagweave.cli.options import Coarse, Dev, Seed, Settings, Sources, read_corpus, read_dev
+from tagweave.cli.options import Coarse, Dev, Seed, Settings, Sources, read_corpus, read_dev, tell
 from tagweave.errors import UsageError, unknown_name
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def compare(
     held_out = None if dev is None else read_dev(dev, sources, coarse)
     chosen = _label_models(models, parse_pairs(settings), encoder, seed)
     found = compare_models(corpus, chosen, held_out)
-    typer.echo(json.dumps(found.to_json(), ensure_ascii=False, indent=1) if as_json else found.text())
+    tell(json.dumps(found.to_json(), ensure_ascii=False, indent=1) if as_json else found.text())
 
 
 def _label_models(

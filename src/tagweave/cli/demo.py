@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from tagweave.cli.options import Seed
+from tagweave.cli.options import Seed, tell
 
 
 def demo(
@@ -20,4 +20,4 @@ def demo(
     """
     from tagweave.demo import run_demo
 
-    typer.echo(run_demo(out, seed).text())
+    tell(run_demo(out, seed).text())

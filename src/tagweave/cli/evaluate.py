@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tagweave.cli.options import Seed
+from tagweave.cli.options import Seed, tell
 
 
 def evaluate(
@@ -31,6 +31,6 @@ def evaluate(
         found = first.to_json()
         if further:
             found["lenient"] = further[0].to_json()
-        typer.echo(json.dumps(found, ensure_ascii=False, indent=1))
+        tell(json.dumps(found, ensure_ascii=False, indent=1))
     else:
-        typer.echo("\n\n".join(scores.text() for scores in (first, *further)))
+        tell("\n\n".join(scores.text() for scores in (first, *further)))

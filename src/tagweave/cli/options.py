@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tagweave.errors import DataError, UsageError, unknown_name
+from tagweave.errors import DataError, UsageError, printable, unknown_name
 
 if TYPE_CHECKING:
     from tagweave.corpus import Corpus
@@ -41,6 +41,11 @@ Engine = Annotated[
 Address = Annotated[
     str, typer.Option(metavar="ADDRESS", help="The Ray cluster: `auto` finds one, `local` starts one for this command.")
 ]
+
+
+def tell(text: str, err: bool = False) -> None:
+    """Print what people read, or JSON, to standard output or stderr; what a terminal would obey is shown by number."""
+    typer.echo(printable(text), err=err)
 
 
 def read_corpus(path: Path, sources: str | None = None, coarse: Iterable[str] = ()) -> "Corpus":

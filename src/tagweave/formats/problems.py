@@ -32,7 +32,7 @@ class FormatWarning(TagweaveWarning):
     """
 
     def __init__(self, message: str, counts: dict[str, int], problems: tuple[Problem, ...]) -> None:
-        super().__init__(shortened(message))
+        super().__init__(message)
         self.counts = counts
         self.problems = problems
 

@@ -17,6 +17,7 @@ from tagweave.corpus import Corpus
 from tagweave.encoder import DEFAULT, Encoder, Precision, WordPieces, device, quiet, require_bert
 from tagweave.errors import NotFittedError, StorageError, UsageError
 from tagweave.labels import LabelSet
+from tagweave.report import in_markdown
 from tagweave.soft_labels import SoftLabels
 from tagweave.storage import new_folder, read_json, verify, write_json
 from tagweave.tagger.reading import legal_scores, likeliest_entities
@@ -340,6 +341,7 @@ out, so it can find other entities.
 
 
 def _model_card(types: tuple[str, ...], crf: bool) -> str:
+    names = ", ".join(map(in_markdown, types))
     return f"""---
 pipeline_tag: token-classification
 library_name: transformers
@@ -348,7 +350,7 @@ tags: [named-entity-recognition, tagweave]
 
 # Named-entity recogniser
 
-A token classifier for the entity types {", ".join(types)}, trained by tagweave on soft labels. It reads each word from
+A token classifier for the entity types {names}, trained by tagweave on soft labels. It reads each word from
 its first sub-word piece, so use the aggregation strategy `first`; others can end an entity inside a word. tagweave
 takes the likeliest sequence in which an entity begins with B; the pipeline decides word by word, which can break
 entities up.
