@@ -133,9 +133,10 @@ def _convert_plain(name: str, value: object, hint: Any) -> Any:  # noqa: ANN401
     if hint in (int, float) and not isinstance(value, bool):
         try:
             number = hint(value)
-        except (TypeError, ValueError):
-            number = None
-        if number is not None and (hint is float or float(str(value)) == number):
+            whole = hint is float or float(str(value)) == number
+        except (TypeError, ValueError, OverflowError):
+            number, whole = float("nan"), False
+        if whole and number == number:
             return number
         raise UsageError(f"{name} must be {'a whole number' if hint is int else 'a number'}, not {value!r}")
     if hint in (str, Path) and isinstance(value, str | Path):

@@ -179,8 +179,8 @@ CHMM_ALT: Broken = {
     "same_id": (json.dumps({str(n): {"data": {"id": "a", "text": ["Ada"]}} for n in range(2)}), "refused", "twice"),
     "nested": ('{"0":' * 100_000, "refused", "nested"),
     "ragged": (
-        '{"0": {"weak_labels": [[]], "data": {"text": ["a"]}}, "1": {"weak_labels": [[], []], "data": {"text": ["a"]}}}',
-        "cleanly", ""),
+        '{"0": {"weak_labels": [[]], "data": {"text": ["a"]}}, '
+        '"1": {"weak_labels": [[], []], "data": {"text": ["a"]}}}', "cleanly", ""),
 }  # fmt: skip
 
 LAUGHS = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 12))
@@ -223,7 +223,8 @@ BIOC: Broken = {
     "fraction": (_BIOC % ("Ada", _annotation("PER", "0.5", "3", "Ada")), "refused", "'a'"),
     "other_words": (_BIOC % ("Ada", _annotation("PER", "0", "3", "Bob")), "refused", "'a'"),
     "no_type": (_BIOC % ("Ada", _annotation("", "0", "3", "Ada")), "refused", "'a'"),
-    "same_id": (_BIOC.replace("</document>", "</document><document><id>a</id></document>") % ("Ada", ""), "refused", ""),
+    "same_id": (
+        _BIOC.replace("</document>", "</document><document><id>a</id></document>") % ("Ada", ""), "refused", ""),
     "nested": ("<collection>" + "<a>" * 100_000, "refused", "well-formed"),
     "many_attributes": ("<collection " + " ".join(f'a{n}="1"' for n in range(100_000)) + "/>", "cleanly", ""),
     "long_text": (_BIOC % ("x" * 11_000_000, ""), "refused", "well-formed"),

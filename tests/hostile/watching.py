@@ -98,7 +98,7 @@ def _named(result: Result, ends: Ends, says: str, named: str) -> str:
     if result.code == 0:
         return ""
     words = "".join(result.err.split())
-    if "error:" not in words.lower():
+    if "error" not in words.lower():
         return f"an error without a message: {result.words[-300:]}"
     if "".join(named.split()) not in words:
         return f"the message does not name {named}: {result.words[-300:]}"

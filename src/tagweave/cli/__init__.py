@@ -75,11 +75,14 @@ def main() -> None:
     except TagweaveError as error:
         _paragraph("error", str(error))
         sys.exit(error.exit_code)
-    except (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError) as error:
-        _paragraph("error", f"{error.filename}: {error.strerror}")
-        sys.exit(1)
     except BrokenPipeError:
         sys.stderr.close()
+        sys.exit(1)
+    except OSError as error:
+        _paragraph("error", str(error) if error.filename is None else f"{error.filename}: {error.strerror}")
+        sys.exit(1)
+    except MemoryError:
+        _paragraph("error", "the memory of this machine is too small for this: give less at a time")
         sys.exit(1)
     except KeyboardInterrupt:
         _paragraph("stopped", "interrupted; what was finished is kept")

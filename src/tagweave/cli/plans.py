@@ -69,6 +69,9 @@ def read_plan(path: Path, options: Mapping[str, Mapping[str, Any]], settings: It
             if not isinstance(table, dict):
                 raise UsageError(f"{name} is a table with keys, not a value: write {name}.KEY=VALUE")
     merged = {name: {**tree.get(name, {}), **parse_pairs(settings).get(name, {})} for name in TABLES}
+    for name in ("label_model", "tagger"):
+        if not isinstance(merged[name].get("kind", ""), str):
+            raise UsageError(f"{name}.kind must be a name, not {merged[name]['kind']!r}")
     for name, given in options.items():
         merged[name] = choose(merged[name], **_accepted(name, given, merged))
     for key in ("train", "out"):

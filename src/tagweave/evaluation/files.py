@@ -11,6 +11,7 @@ from tagweave.evaluation.scoring import evaluate
 from tagweave.evaluation.tag_scores import READINGS
 from tagweave.formats import format_of, read
 from tagweave.formats.streams import STANDARD
+from tagweave.formats.tags import scheme_named
 from tagweave.labels import Decoding
 
 AnyPath = str | Path
@@ -36,6 +37,8 @@ def evaluate_files(
     Raises:
         UsageError, DataError: a file cannot be read, or they do not fit each other.
     """
+    if scheme is not None:
+        scheme = scheme_named(scheme)
     paths = (gold, predicted)
     tagged = [str(path) != STANDARD and format_of(path).holds_tags(path) for path in paths]
     if not any(tagged):

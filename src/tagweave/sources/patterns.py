@@ -80,7 +80,7 @@ class Regex(Source):
             flags |= getattr(regex, name.upper())
         try:
             compiled = regex.compile(pattern, flags)
-        except regex.error as error:
+        except (regex.error, RecursionError) as error:
             raise UsageError(f"{pattern!r} is no regular expression: {error}") from None
         known = compiled.groupindex if isinstance(self.group, str) else range(compiled.groups + 1)
         if self.group not in known:

@@ -52,7 +52,7 @@ class FormTable:
         try:
             value = parse_json(read_text(path))
             return cls({word: Counter({form: int(n) for form, n in forms.items()}) for word, forms in value.items()})
-        except (FormatError, AttributeError, TypeError, ValueError) as error:
+        except (FormatError, AttributeError, TypeError, ValueError, OverflowError) as error:
             raise FormatError(f"{path}: no table of forms ({error})") from None
 
     def write(self, path: Path) -> None:
