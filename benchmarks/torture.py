@@ -1,0 +1,108 @@
+"""What tagweave withstands: kills, damaged files, full disks, interrupts and rivals.
+
+Every command that writes a folder, or can be gone on with, is hurt in every way below, on tiny data, and given once
+more. It must come to the result of an unbroken run, byte by byte (times in results of the benchmark apart), or refuse
+with an error in words that names what is wrong; never a traceback, never another result.
+"""
+
+import argparse
+import os
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+sys.path.insert(0, str(Path(__file__).parent))
+
+from recording import Claim, record  # noqa: E402
+
+from tagweave.report import Table  # noqa: E402
+
+
+def main() -> None:
+    """Run what is asked for, and keep what was found."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--small", action="store_true", help="a few of each, to see that this script works")
+    parser.add_argument("--kills", type=int, default=50, help="kills of each command")
+    parser.add_argument("--seed", type=int, default=0, help="of the instants and places of everything")
+    parser.add_argument("--only", default="", help="parts, such as kill,damage; and commands that begin so")
+    parser.add_argument("--command", default="", help="only commands whose names begin so")
+    arguments = parser.parse_args()
+    begin = time.monotonic()
+    folder = Path(tempfile.mkdtemp(prefix="torture."))  # no TemporaryDirectory: forked commands would clear it too
+    try:
+        scores = _scores(arguments, folder)
+    finally:
+        shutil.rmtree(folder)
+    rows = [(s.what, s.tried, s.well, ", ".join(f"{n} {how}" for how, n in s.notes.items()) or None) for s in scores]
+    tried, well = sum(score.tried for score in scores), sum(score.well for score in scores)
+    table = Table("Scoreboard", ("what is done", "tried", "ends well", "how"), tuple(rows))
+    record(
+        "torture",
+        claims=[
+            Claim("cases that end well, of all", 100 * well / max(tried, 1), "%", 100.0),
+            Claim("cases", tried, "cases"),
+            Claim("time", (time.monotonic() - begin) / 60, "minutes", 15.0, "lower"),
+        ],
+        tables=[table],
+        notes=[f"Fault: {score.what}: {fault}" for score in scores for fault in score.faults],
+        keep=not (arguments.small or arguments.only or arguments.command),
+    )
+    sys.exit(well < tried)
+
+
+def _scores(arguments: argparse.Namespace, folder: Path) -> list["Score"]:
+    _import_all()
+    base, place = folder / "base", folder / "place"
+    _in_child(lambda: build(base))
+    kills = 3 if arguments.small else arguments.kills
+    scores = []
+    for command in COMMANDS.values():
+        if command.name.startswith(arguments.command) and (not arguments.only or "kill" in arguments.only):
+            scores.append(kill(command, base, place, kills, arguments.seed, _say, cold=0 if arguments.small else 2))
+            _say(f"{scores[-1].what}: {scores[-1].well} of {scores[-1].tried}")
+    return scores
+
+
+def _say(message: str) -> None:
+    print(message, file=sys.stderr, flush=True)
+
+
+def _import_all() -> None:
+    """Whatever commands import, so that those that are forked begin with their work."""
+    import tagweave.alternate
+    import tagweave.annotating
+    import tagweave.benchmark.running
+    import tagweave.cli
+    import tagweave.embeddings
+    import tagweave.folders
+    import tagweave.tagger.fitting
+    import transformers.models.bert.modeling_bert  # noqa: F401
+
+
+def _in_child(work: "Callable[[], None]") -> None:
+    """Do work in a forked process, so that this one has no threads that later forks would lack."""
+    pid = os.fork()
+    if not pid:
+        try:
+            work()
+        except BaseException:
+            import traceback
+
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    if os.waitpid(pid, 0)[1]:
+        raise SystemExit("the data cannot be made")
+
+
+from collections.abc import Callable  # noqa: E402
+
+from torturing.killing import kill  # noqa: E402
+from torturing.score import Score  # noqa: E402
+from torturing.world import COMMANDS, build  # noqa: E402
+
+if __name__ == "__main__":
+    main()
