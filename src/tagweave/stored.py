@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 
 from tagweave.annotations import Annotations
 from tagweave.corpus import Column, Corpus
-from tagweave.errors import DataError, StorageError, unknown_name
+from tagweave.errors import StorageError, unknown_name
 from tagweave.formats.corpora import SeenNames
+from tagweave.frames import Frame
 from tagweave.observations import Observations
 from tagweave.parts import Elsewhere
 from tagweave.soft_labels import SoftLabels
@@ -112,13 +113,6 @@ def _array(mapped: NDArray[np.uint8], dtype: str, shape: Sequence[int], begin: i
     return np.asarray(mapped[begin : begin + size]).view(kind).reshape(shape)
 
 
-class _Kind(NamedTuple):
-    """What a column is in all parts."""
-
-    soft: bool
-    scored: bool
-
-
 class StoredCorpus:
     """A corpus on disk, in parts: each is a `Corpus` with the types and sources of all of them.
 
@@ -130,12 +124,8 @@ class StoredCorpus:
         parts: corpora, from `tagweave.read_batches` for instance; they are taken one by one.
 
     Attributes:
-        types: entity types of all parts; in alphabetical order, unless all parts have the same in another one.
-        coarse: types that each stand for one of several, the same in all parts.
+        frame: what the parts have in common.
         sources: names of the sources.
-        links: names of the linking rules.
-        documents: how many documents there are.
-        tokens: how many tokens.
         split_group: a group of which not all documents are in one part, or None.
 
     Raises:
@@ -152,46 +142,39 @@ class StoredCorpus:
 
     def __init__(self, parts: Iterable[Corpus]) -> None:
         self._spool = Spool()
-        self._kinds: dict[str, _Kind] = {}
-        self._link_names: dict[str, None] = {}
-        self._types: dict[tuple[str, ...], None] = {}
-        self._has_entities = False
+        self.frame = Frame()
         self._groups = SeenNames()
-        self.coarse: Mapping[str, tuple[str, ...]] = MappingProxyType({})
-        self.documents = self.tokens = 0
         self.split_group: str | None = None
         for part in parts:
-            self._add(part)
-        found = list(self._types) or [()]
-        self.types = found[0] if len(found) == 1 else tuple(sorted({name for types in found for name in types}))
-        self.sources = tuple(self._kinds)
-        self.links = tuple(self._link_names)
+            self.frame.note(part)
+            self._note_groups(part)
+            self._spool.add(*_dumped(part))
+        self.sources = self.frame.sources
 
-    def _add(self, part: Corpus) -> None:
-        if not len(self._spool):
-            self.coarse = part.coarse
-        elif dict(part.coarse) != dict(self.coarse):
-            raise DataError(f"coarse types are {dict(part.coarse)} in one part and {dict(self.coarse)} in another")
-        self._note_sources(part)
-        self._note_groups(part)
-        self._link_names.update(dict.fromkeys(part.links))
-        self._types[part.types] = None
-        self._has_entities = self._has_entities or part.entities is not None
-        self.documents += len(part)
-        self.tokens += int(part.offsets[-1])
-        self._spool.add(*_dumped(part))
+    @property
+    def types(self) -> tuple[str, ...]:
+        """Entity types of all parts; in alphabetical order, unless all parts have the same in another one."""
+        return self.frame.types
 
-    def _note_sources(self, part: Corpus) -> None:
-        for name, column in part.sources.items():
-            soft, scored = isinstance(column, SoftLabels), isinstance(column, Annotations) and column.scores is not None
-            first = not len(self._spool)  # a source that comes later gave no probabilities before
-            known = self._kinds.setdefault(name, _Kind(soft and first, scored))
-            if known.soft != soft:
-                raise _sometimes_soft(name)
-            self._kinds[name] = _Kind(soft, known.scored or scored)
-        for name, kind in self._kinds.items():
-            if kind.soft and name not in part.sources:
-                raise _sometimes_soft(name)
+    @property
+    def coarse(self) -> Mapping[str, tuple[str, ...]]:
+        """Types that each stand for one of several, the same in all parts."""
+        return self.frame.coarse
+
+    @property
+    def links(self) -> tuple[str, ...]:
+        """Names of the linking rules."""
+        return self.frame.links
+
+    @property
+    def documents(self) -> int:
+        """How many documents there are."""
+        return self.frame.documents
+
+    @property
+    def tokens(self) -> int:
+        """How many tokens there are."""
+        return self.frame.tokens
 
     def _note_groups(self, part: Corpus) -> None:
         if part.groups is None:
@@ -210,17 +193,7 @@ class StoredCorpus:
 
     def __iter__(self) -> Iterator[Corpus]:
         """The parts."""
-        return (self._aligned(_loaded(arrays, about)) for arrays, about in self._spool)
-
-    def _aligned(self, part: Corpus) -> Corpus:
-        part = part.with_types(self.types)
-        silent = _absent(len(part))
-        return replace(
-            part,
-            entities=silent if part.entities is None and self._has_entities else part.entities,
-            sources={name: _scored(part.sources.get(name, silent), self._kinds[name]) for name in self.sources},
-            links={name: part.links.get(name, silent) for name in self.links},
-        )
+        return (self.frame.aligned(_loaded(arrays, about), self.sources) for arrays, about in self._spool)
 
     def select_sources(self, names: Sequence[str]) -> Self:
         """Only the named sources, in the given order; the file is shared.
@@ -231,27 +204,18 @@ class StoredCorpus:
         for name in names:
             if name not in self.sources:
                 raise unknown_name("source", name, self.sources)
-        chosen = copy.copy(self)
-        chosen.sources = tuple(names)
-        return chosen
+        return self.within(self.frame, names)
 
+    def within(self, frame: Frame, sources: Sequence[str]) -> Self:
+        """As the parts of a larger corpus: with its types, and with some of its sources; the file is shared.
 
-def _sometimes_soft(name: str) -> DataError:
-    return DataError(
-        f"source {name!r} gives a probability for every label in some parts only: it must do so for all documents"
-    )
-
-
-def _absent(documents: int) -> Annotations:
-    """A column of an annotator that did not run."""
-    return Annotations.from_lists([None] * documents, ())
-
-
-def _scored(column: Column, kind: _Kind) -> Column:
-    """The column with scores, if it has some in any part: what a source is must not change from part to part."""
-    if isinstance(column, SoftLabels) or column.scores is not None or not kind.scored:
-        return column
-    return replace(column, scores=np.full(len(column), np.nan, np.float32))
+        Args:
+            frame: of the larger corpus.
+            sources: names of the sources.
+        """
+        found = copy.copy(self)
+        found.frame, found.sources = frame, tuple(sources)
+        return found
 
 
 def _dumped(corpus: Corpus) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
@@ -327,7 +291,7 @@ class StoredObservations:
             yield replace(self._like, offsets=offsets, votes=votes, soft=soft)
 
 
-def parts_of(corpus: Corpus | StoredCorpus) -> Iterable[Corpus]:
+def parts_of(corpus: Corpus | Iterable[Corpus]) -> Iterable[Corpus]:
     """The parts of a corpus, that can be gone through as often as wanted: one, if it is in memory."""
     return [corpus] if isinstance(corpus, Corpus) else corpus
 

@@ -6,7 +6,7 @@ pseudo-counts of Dirichlet priors it bounds how far the votes can pull them away
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tagweave.corpus import Corpus
 from tagweave.labels import LabelSet, StateSpace
 from tagweave.observations import Observations, observe
-from tagweave.parts import each
+from tagweave.parts import each, first
 
 if TYPE_CHECKING:
     from tagweave.label_models.span_vote import SpanVote
@@ -64,8 +64,14 @@ def anchor_vote(parts: Iterable[Corpus]) -> "SpanVote":
     """The vote on spans that gives the anchor, fitted on a corpus in parts."""
     from tagweave.label_models.span_vote import SpanVote
 
-    first = next(iter(parts))
-    return SpanVote().fit_parts(parts if first.coarse else [first])  # how frequent types are settles coarse ones only
+    head = first(_head, parts)
+    return SpanVote().fit_parts(parts if head.coarse else [head])  # how frequent types are settles coarse ones only
+
+
+def _head(part: Corpus) -> Corpus:
+    """No documents, with all names; in a form that can be sent."""
+    none = part.subset([])
+    return replace(none, coarse=dict(none.coarse), sources=dict(none.sources), links=dict(none.links))
 
 
 def anchor_labels(corpus: Corpus, state_space: StateSpace, vote: "SpanVote | None" = None) -> NDArray[np.int16]:

@@ -19,6 +19,7 @@ from tagweave.observations import Silence
 from tagweave.parts import each, first, mapped
 from tagweave.report import Table
 from tagweave.soft_labels import SoftLabels
+from tagweave.spread import SpreadCorpus
 from tagweave.storage import load_folder, save_folder
 from tagweave.stored import StoredCorpus, parts_of
 
@@ -62,12 +63,12 @@ class LabelModel(ABC):
         """The hidden labels of a fitted model."""
         return LabelSet(self._fitted()[0], self.state_space)
 
-    def fit(self, corpus: Corpus | StoredCorpus, dev: Corpus | None = None) -> Self:
+    def fit(self, corpus: Corpus | StoredCorpus | SpreadCorpus, dev: Corpus | None = None) -> Self:
         """Learn from the votes of a corpus.
 
         Args:
-            corpus: documents with votes; its gold, if it has one, is not looked at. One that lies on disk in parts
-                teaches the same as it would in memory.
+            corpus: documents with votes; its gold, if it has one, is not looked at. One that lies in parts on disk,
+                or in other processes, teaches the same as it would in memory.
             dev: documents with votes and gold, for models that stop early; gold-free without it.
 
         Returns:
@@ -79,7 +80,7 @@ class LabelModel(ABC):
         """
         if not corpus.sources:
             raise DataError("the corpus has no source, so there is nothing to learn from")
-        if isinstance(corpus, StoredCorpus):
+        if not isinstance(corpus, Corpus):
             self._check_parts(corpus)
         parts = parts_of(corpus)
         _warn_of_types_without_votes(corpus.types, parts)
@@ -101,7 +102,7 @@ class LabelModel(ABC):
     def _fit(self, parts: Iterable[Corpus], dev: Corpus | None) -> None:
         """Learn from the parts of a corpus, which have no gold; there is one only, unless the model `adds_up`."""
 
-    def _check_parts(self, corpus: StoredCorpus) -> None:
+    def _check_parts(self, corpus: StoredCorpus | SpreadCorpus) -> None:
         if len(corpus) > 1 and not self.adds_up:
             from tagweave.label_models import LABEL_MODELS
 
@@ -112,13 +113,13 @@ class LabelModel(ABC):
             )
         self.check_groups(corpus)
 
-    def check_groups(self, corpus: StoredCorpus) -> None:
+    def check_groups(self, corpus: StoredCorpus | SpreadCorpus) -> None:
         """Look whether the parts of a corpus can be labelled one by one.
 
         Raises:
             DataError: a group that counts as a whole for this model is cut into parts.
         """
-        if corpus.split_group is not None and self.silence.startswith("document"):
+        if self.silence.startswith("document") and corpus.split_group is not None:
             raise DataError(
                 f"silence={self.silence!r} looks at whole groups, but the documents of group {corpus.split_group!r} "
                 "are not all in one part of the corpus: put documents of a group one after the other"

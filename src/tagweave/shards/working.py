@@ -8,9 +8,11 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from tagweave.errors import ShardError, TagweaveError, TagweaveWarning
+
+Answer = TypeVar("Answer")
 
 Shard = str | Path | int | float | Mapping[str, Any] | Sequence[Any]
 """A file (a string is a path too), or a description of a piece of work that JSON can hold."""
@@ -83,7 +85,8 @@ class Died:
     how: str
 
 
-Outcome = Written | Exception | Died
+Outcome = Any
+"""What comes back: an answer, an error, or `Died`."""
 
 
 class Hand:
@@ -108,20 +111,38 @@ class Hand:
         Returns:
             What is written, or an error that names the shard; any process can read both.
         """
-        try:
-            if self._work is None:
-                self._work = self._function.load() if isinstance(self._function, Loading) else self._function
-            target.parent.mkdir(parents=True, exist_ok=True)
-            with warnings.catch_warnings(record=True) as told:
-                warnings.simplefilter("always", TagweaveWarning)
-                result = self._work(shard, target)
-            return replace(_written(target), result=_plain(result), warnings=_messages(told))
-        except TagweaveError as error:
-            return type(error)(f"shard {name!r}: {error}")
-        except Exception as error:
-            frame = traceback.extract_tb(error.__traceback__)[-1]
-            place = f"{frame.filename}, line {frame.lineno}"
-            return ShardError(f"shard {name!r}: {type(error).__name__}: {error} ({place})")
+        return caught(name, lambda: self._made(shard, target), lambda made, told: replace(made, warnings=told))
+
+    def _made(self, shard: Any, target: Path) -> Written:  # noqa: ANN401
+        if self._work is None:
+            self._work = self._function.load() if isinstance(self._function, Loading) else self._function
+        target.parent.mkdir(parents=True, exist_ok=True)
+        result = self._work(shard, target)
+        return replace(_written(target), result=_plain(result))
+
+
+def caught(name: str, work: Callable[[], Any], answer: Callable[[Any, tuple[str, ...]], Answer]) -> Answer | Exception:
+    """What is said of a shard.
+
+    Args:
+        name: of the shard.
+        work: does it.
+        answer: makes the answer of what comes out, and of what it warned of, each once.
+
+    Returns:
+        The answer, or an error that names the shard; any process can read it.
+    """
+    try:
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always", TagweaveWarning)
+            found = work()
+        return answer(found, _messages(told))
+    except TagweaveError as error:
+        return type(error)(f"shard {name!r}: {error}")
+    except Exception as error:
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        place = f"{frame.filename}, line {frame.lineno}"
+        return ShardError(f"shard {name!r}: {type(error).__name__}: {error} ({place})")
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401
