@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tagweave.errors import StorageError, UsageError
+from tagweave.errors import MissingExtraError, StorageError, TagweaveError, UsageError
 
 CONFIG = "config.json"
 PARAMETERS = "parameters.safetensors"
@@ -77,15 +77,74 @@ def verify(folder: Path) -> None:
     """Check every file of a folder against its manifest.
 
     Raises:
-        StorageError: a file is missing, or has changed since it was written.
+        StorageError: a file is missing, or has changed since it was written, or the manifest names one elsewhere.
     """
     manifest = read_json(Path(folder) / MANIFEST)
     for name, fingerprint in manifest.items():
         path = Path(folder) / name
+        if not is_inside(name):
+            raise StorageError(f"{folder}: its {MANIFEST} names {name!r}, which is no file in it. Get the folder anew")
         if not path.is_file():
             raise StorageError(f"{path} is missing: the folder is incomplete, save it again")
         if _fingerprint(path) != fingerprint:
             raise StorageError(f"{path} has changed since it was written: save the folder again")
+
+
+def is_inside(name: str) -> bool:
+    r"""Whether a name that stands in a file leads to nowhere but into the folder that it counts from.
+
+    Names that only another system takes for a way out do not count as inside either.
+
+    >>> [is_inside(name) for name in ("a.txt", "rounds/1", "../a", "/etc/passwd", "C:\\a", "a/../../b", "a\0b", ".")]
+    [True, True, False, False, False, False, False, False]
+    """
+    parts = name.replace("\\", "/").split("/")
+    return not {"", ".", ".."}.intersection(parts) and ":" not in name and "\0" not in name
+
+
+@contextmanager
+def as_saved(folder: Path) -> Iterator[None]:
+    """What goes wrong in this block is the fault of a folder: it holds something else than was saved there.
+
+    Raises:
+        StorageError: something went wrong.
+        MissingExtraError: a package is missing.
+    """
+    try:
+        yield
+    except (StorageError, MissingExtraError):
+        raise
+    except (TagweaveError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RuntimeError) as error:
+        reason = str(error) if isinstance(error, TagweaveError) else f"{type(error).__name__}: {error}"
+        raise StorageError(
+            f"{folder} does not hold what this version of tagweave saves ({reason}). Get or save the folder anew"
+        ) from None
+
+
+def names_in(config: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    """A list of distinct names in a configuration.
+
+    Raises:
+        ValueError: there is something else.
+    """
+    names = config.get(key)
+    if not isinstance(names, list) or not all(isinstance(name, str) and name for name in names):
+        raise ValueError(f"{key} is no list of names")
+    if len(set(names)) < len(names):
+        raise ValueError(f"{key} has a name twice")
+    return tuple(names)
+
+
+def records_in(config: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
+    """A list of JSON objects in a configuration.
+
+    Raises:
+        ValueError: there is something else.
+    """
+    records = config.get(key)
+    if not isinstance(records, list) or not all(isinstance(record, dict) for record in records):
+        raise ValueError(f"{key} is no list of records")
+    return records
 
 
 def save_folder(folder: Path, kind: str, config: Mapping[str, Any], parameters: Mapping[str, NDArray[Any]]) -> None:
@@ -112,6 +171,7 @@ def load_folder(folder: Path, kind: str) -> tuple[dict[str, Any], dict[str, NDAr
     Raises:
         StorageError: the folder is missing, incomplete, changed, or holds something else than `kind`.
     """
+    from safetensors import SafetensorError
     from safetensors.numpy import load_file
 
     folder = Path(folder)
@@ -121,7 +181,11 @@ def load_folder(folder: Path, kind: str) -> tuple[dict[str, Any], dict[str, NDAr
     config = read_json(folder / CONFIG)
     if config.get("kind") != kind:
         raise StorageError(f"{folder} holds a {config.get('kind')!r}, not a {kind}")
-    return config, load_file(folder / PARAMETERS)
+    with as_saved(folder):
+        try:
+            return config, load_file(plain_file(folder / PARAMETERS))
+        except (SafetensorError, OSError) as error:
+            raise StorageError(f"{folder / PARAMETERS} cannot be read: {error}") from None
 
 
 def cache_folder(kind: str) -> Path:
@@ -145,12 +209,16 @@ def read_json(path: Path) -> dict[str, Any]:
         StorageError: the file is missing or is no JSON object.
     """
     try:
-        value = json.loads(plain_file(path).read_text(encoding="utf-8"))
+        value = json.loads(plain_file(path).read_text(encoding="utf-8"), parse_constant=_no_number)
     except (OSError, ValueError, RecursionError, UsageError) as error:
         raise StorageError(f"{path} cannot be read: {error}") from None
     if not isinstance(value, dict):
         raise StorageError(f"{path} does not hold a JSON object")
     return value
+
+
+def _no_number(name: str) -> object:
+    raise ValueError(f"{name} is no number of JSON")
 
 
 def _plain(value: object) -> object:

@@ -14,13 +14,14 @@ from tagweave.annotations import Annotations
 from tagweave.config import create
 from tagweave.corpus import Column, Corpus
 from tagweave.errors import DataError, NotFittedError, StorageError, TagweaveWarning, UsageError
+from tagweave.label_models.restoring import Axis, check_arrays, check_config
 from tagweave.labels import LabelSet, StateSpace
 from tagweave.observations import Silence
 from tagweave.parts import each, first, mapped
 from tagweave.report import Table
 from tagweave.soft_labels import SoftLabels
 from tagweave.spread import SpreadCorpus
-from tagweave.storage import load_folder, save_folder
+from tagweave.storage import as_saved, load_folder, names_in, records_in, save_folder
 from tagweave.stored import StoredCorpus, parts_of
 
 _BATCH_TOKENS = 200_000
@@ -180,7 +181,22 @@ class LabelModel(ABC):
         return {}
 
     def _restore(self, parameters: Mapping[str, NDArray[Any]]) -> None:  # noqa: B027
-        """Take up what `parameters` gave."""
+        """Take up what `parameters` gave; the arrays have the names and shapes that `_shapes` says."""
+
+    def _shapes(self) -> dict[str, tuple[Axis, ...]]:
+        """The axes of all arrays that `parameters` of a fitted model gives."""
+        return {}
+
+    def _lengths(self) -> dict[str, int]:
+        types = len(self._fitted()[0])
+        return {
+            "sources": len(self._fitted()[1]),
+            "links": len(self.links_),
+            "types": types,
+            "classes": types + 1,
+            "votes": types + 2,
+            "labels": len(self.labels),
+        }
 
     def tables(self) -> list[Table]:
         """What was learned, as tables with names: confusion of each source, transitions."""
@@ -213,12 +229,16 @@ class LabelModel(ABC):
         from tagweave.label_models import LABEL_MODELS
 
         config, parameters = load_folder(folder, "label-model")
-        if config["label_model"] not in LABEL_MODELS:
-            raise StorageError(f"{folder} holds a {config['label_model']!r} model, which this version does not know")
-        model = create(LABEL_MODELS[config["label_model"]], config["settings"])
-        model.types_, model.sources_ = tuple(config["types"]), tuple(config["sources"])
-        model.links_, model.history_ = tuple(config.get("links", ())), config["history"]
-        model._restore(parameters)
+        with as_saved(folder):
+            name = config["label_model"]
+            if name not in LABEL_MODELS:
+                raise StorageError(f"{folder} holds a {name!r} model, which this version does not know")
+            check_config(config)
+            model = create(LABEL_MODELS[name], config["settings"])
+            model.types_, model.sources_ = names_in(config, "types"), names_in(config, "sources")
+            model.links_, model.history_ = names_in(config, "links"), records_in(config, "history")
+            check_arrays(parameters, model._shapes(), model._lengths())
+            model._restore(parameters)
         return model
 
 

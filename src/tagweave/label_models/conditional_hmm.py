@@ -17,6 +17,7 @@ from tagweave.label_models.base import LabelModel, not_fitted
 from tagweave.label_models.conditional_data import ConditionalData
 from tagweave.label_models.hmm import HMM
 from tagweave.label_models.inference import Decoder, Potentials, infer
+from tagweave.label_models.restoring import Axis
 from tagweave.label_models.tables import confusion_tables, transition_table
 from tagweave.labels import StateSpace
 from tagweave.observations import Probabilities
@@ -214,6 +215,24 @@ class ConditionalModel(LabelModel):
         weights.update(missed=self._network().missed.numpy(), trust=self._network().trust.numpy())
         weights["scale"] = np.asarray(self.scale_)
         return {**dict(zip(("start", "transitions", "emissions"), self.learned().arrays(), strict=True)), **weights}
+
+    def _shapes(self) -> dict[str, tuple[Axis, ...]]:
+        sources, labels = len(self._fitted()[1]), len(self.labels)
+        outputs = labels * labels if self.by_move and self.chained else labels
+        shapes: dict[str, tuple[Axis, ...]] = {
+            "start": ("labels",),
+            "transitions": ("labels", "labels"),
+            "emissions": ("sources", "labels", "labels"),
+            "missed": (),
+            "trust": (),
+            "scale": (2, "width"),
+            "network.bias": ("labels", "labels") if self.chained else ("labels",),
+            "network.to_moves.weight": (outputs * (2 * self.context + 1), "width"),
+        }
+        if self.emissions == "token":
+            shapes["network.to_emissions.weight"] = (sources * labels * labels, "width")
+            shapes["network.to_emissions.bias"] = (sources * labels * labels,)
+        return shapes
 
     def _restore(self, parameters: Mapping[str, NDArray[Any]]) -> None:
         import torch

@@ -18,6 +18,7 @@ from tagweave.label_models.anchors import Counts
 from tagweave.label_models.base import not_fitted
 from tagweave.label_models.crossings import without_crossings
 from tagweave.label_models.iterative import IterativeModel
+from tagweave.label_models.restoring import Axis
 from tagweave.label_models.tables import confusion_tables
 from tagweave.observations import Observations, Probabilities, each_batch, likelihoods, observe
 from tagweave.parts import mapped
@@ -106,6 +107,9 @@ class ConfusionModel(IterativeModel):
     def parameters(self) -> dict[str, NDArray[Any]]:
         """Start, transitions and emissions."""
         return dict(zip(("start", "transitions", "emissions"), self.learned().arrays(), strict=True))
+
+    def _shapes(self) -> dict[str, tuple[Axis, ...]]:
+        return {"start": ("labels",), "transitions": ("labels", "labels"), "emissions": ("sources", "labels", "labels")}
 
     def _restore(self, parameters: Mapping[str, NDArray[Any]]) -> None:
         self._take(Counts(parameters["start"], parameters["transitions"], parameters["emissions"]), {})

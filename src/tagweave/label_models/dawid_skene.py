@@ -14,6 +14,7 @@ from tagweave.label_models.confusion import ConfusionModel
 from tagweave.label_models.crossings import without_crossings
 from tagweave.label_models.independent import balance_table, infer_tokens, posterior
 from tagweave.label_models.majority_vote import vote_shares
+from tagweave.label_models.restoring import Axis
 from tagweave.labels import StateSpace
 from tagweave.observations import Observations, each_batch
 from tagweave.report import Table
@@ -94,6 +95,9 @@ class DawidSkene(ConfusionModel):
         """Shares of the labels, and emissions."""
         learned = self.learned()
         return {"shares": learned.start, "emissions": learned.emissions}
+
+    def _shapes(self) -> dict[str, tuple[Axis, ...]]:
+        return {"shares": ("labels",), "emissions": ("sources", "labels", "labels")}
 
     def _restore(self, parameters: Mapping[str, NDArray[Any]]) -> None:
         self._take(_without_chain(parameters["shares"], parameters["emissions"]), {})

@@ -27,6 +27,7 @@ from tagweave.label_models.linked_events import (
     weighted_logs,
 )
 from tagweave.label_models.links import link_votes, where_linked
+from tagweave.label_models.restoring import Axis
 from tagweave.label_models.tables import transition_table
 from tagweave.labels import StateSpace
 from tagweave.observations import Probabilities, likelihoods, observe
@@ -198,6 +199,16 @@ class LinkedHMM(IterativeModel):
     def parameters(self) -> dict[str, NDArray[Any]]:
         """Probabilities of all events."""
         return self.learned()._asdict()
+
+    def _shapes(self) -> dict[str, tuple[Axis, ...]]:
+        return {
+            "start": ("labels",),
+            "transitions": ("labels", "labels"),
+            "judgements": ("sources", "labels", 2),
+            "speaking": ("sources", 2),
+            "link_judgements": ("links", 2),
+            "link_speaking": ("links", 2),
+        }
 
     def _restore(self, parameters: Mapping[str, NDArray[Any]]) -> None:
         self.learned_ = Events(**parameters)

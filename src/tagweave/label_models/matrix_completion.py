@@ -22,6 +22,7 @@ from tagweave.label_models.crossings import without_crossings
 from tagweave.label_models.independent import balance_table, infer_tokens
 from tagweave.label_models.majority_vote import vote_shares
 from tagweave.label_models.minimising import Array, minimise
+from tagweave.label_models.restoring import Axis
 from tagweave.label_models.tables import confusion_tables
 from tagweave.labels import LabelSet
 from tagweave.observations import Observations, Probabilities, each_batch, likelihoods, observe
@@ -170,6 +171,9 @@ class MatrixCompletion(LabelModel):
     def parameters(self) -> dict[str, NDArray[Any]]:
         """Class balance and emissions."""
         return dict(zip(("balance", "emissions"), self.learned(), strict=True))
+
+    def _shapes(self) -> dict[str, tuple[Axis, ...]]:
+        return {"balance": ("labels",), "emissions": ("sources", "labels", "labels")}
 
     def _restore(self, parameters: Mapping[str, NDArray[Any]]) -> None:
         self.balance_, self.emissions_ = parameters["balance"], parameters["emissions"]

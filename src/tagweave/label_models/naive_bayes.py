@@ -20,6 +20,7 @@ from tagweave.label_models.base import not_fitted
 from tagweave.label_models.confusion import ConfusionModel
 from tagweave.label_models.crossings import without_crossings
 from tagweave.label_models.independent import balance_table, infer_tokens, posterior
+from tagweave.label_models.restoring import Axis
 from tagweave.observations import Observations
 from tagweave.parts import each
 from tagweave.report import Cell, Table
@@ -134,6 +135,13 @@ class NaiveBayes(ConfusionModel):
         """Class balance, emissions (their diagonals are the accuracies), propensities."""
         learned = self.learned()
         return {"balance": learned.start, "emissions": learned.emissions, "propensities": self.propensities()}
+
+    def _shapes(self) -> dict[str, tuple[Axis, ...]]:
+        return {
+            "balance": ("labels",),
+            "emissions": ("sources", "labels", "labels"),
+            "propensities": ("sources",),
+        }
 
     def _restore(self, parameters: Mapping[str, NDArray[Any]]) -> None:
         balance = parameters["balance"]

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from tagweave.annotations import Annotations
 from tagweave.corpus import Corpus
 from tagweave.label_models.base import LabelModel
+from tagweave.label_models.restoring import Axis
 from tagweave.labels import LabelSet
 from tagweave.parts import each
 from tagweave.soft_labels import SoftLabels
@@ -52,6 +53,9 @@ class SpanVote(LabelModel):
     def parameters(self) -> dict[str, NDArray[Any]]:
         """The frequencies."""
         return {"frequencies": self.frequencies_}
+
+    def _shapes(self) -> dict[str, tuple[Axis, ...]]:
+        return {"frequencies": ("types",)}
 
     def _restore(self, parameters: Any) -> None:  # noqa: ANN401
         self.frequencies_ = parameters["frequencies"]

@@ -26,6 +26,7 @@ from tagweave.label_models.candidates import (
 from tagweave.label_models.independent import balance_table, posterior
 from tagweave.label_models.intervals import best_spans, label_probabilities, span_marginals
 from tagweave.label_models.iterative import IterativeModel
+from tagweave.label_models.restoring import Axis
 from tagweave.labels import LabelSet
 from tagweave.observations import Observations
 from tagweave.pipelines import DEFAULT
@@ -213,6 +214,14 @@ class SwellShark(IterativeModel):
     def parameters(self) -> dict[str, NDArray[Any]]:
         """Balance, accuracies, propensities and emissions."""
         return {**self.learned()._asdict(), "emissions": self.emissions_}
+
+    def _shapes(self) -> dict[str, tuple[Axis, ...]]:
+        return {
+            "balance": ("classes",),
+            "accuracy": ("sources",),
+            "propensity": ("sources", "classes"),
+            "emissions": ("sources", "classes", "votes"),
+        }
 
     def _restore(self, parameters: Mapping[str, NDArray[Any]]) -> None:
         self.beliefs_ = Beliefs(*(parameters[name] for name in Beliefs._fields))

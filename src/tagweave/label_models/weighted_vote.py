@@ -12,6 +12,7 @@ from tagweave.corpus import Corpus
 from tagweave.errors import UsageError, unknown_name
 from tagweave.label_models.base import not_fitted
 from tagweave.label_models.majority_vote import MajorityVote, as_shares
+from tagweave.label_models.restoring import Axis
 from tagweave.observations import Observations, each_batch, observe
 from tagweave.report import Table
 from tagweave.stored import observed
@@ -84,6 +85,9 @@ class WeightedVote(MajorityVote):
     def parameters(self) -> dict[str, NDArray[Any]]:
         """The weights."""
         return {"weights": self._weights()}
+
+    def _shapes(self) -> dict[str, tuple[Axis, ...]]:
+        return {"weights": ("sources",)}
 
     def _restore(self, parameters: Mapping[str, NDArray[Any]]) -> None:
         self.weights_ = parameters["weights"]

@@ -1,0 +1,62 @@
+"""What a saved label model must hold: arrays of known names and shapes, before any kernel reads them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Axis = str | int
+"""Length of an axis: a number, `sources`, `links`, `types`, `classes` (types and none), `votes` (also silence) or
+`labels` of the model, or a name of its own for a length that is the same wherever it stands."""
+
+CONFIG_KEYS = {"kind", "tagweave", "label_model", "settings", "types", "sources", "links", "history"}
+"""What stands in the configuration of a label model."""
+
+
+def check_config(config: Mapping[str, Any]) -> None:
+    """Look for what no version of tagweave writes.
+
+    Raises:
+        ValueError: there is something.
+    """
+    unknown = sorted(set(config) - CONFIG_KEYS)
+    if unknown:
+        raise ValueError(f"unknown in the configuration: {', '.join(unknown)}")
+    if not isinstance(config.get("settings"), dict):
+        raise ValueError("settings is no table")
+
+
+def check_arrays(
+    arrays: Mapping[str, NDArray[Any]], shapes: Mapping[str, Sequence[Axis]], lengths: Mapping[str, int]
+) -> None:
+    """Compare arrays from a file with what a model has.
+
+    Args:
+        arrays: as they were read.
+        shapes: axes of each array of the model.
+        lengths: length of each axis that is known.
+
+    Raises:
+        ValueError: an array is missing, or is of another shape or kind, or holds infinite numbers.
+
+    >>> check_arrays({"start": np.ones(3)}, {"start": ("labels",)}, {"labels": 5})
+    Traceback (most recent call last):
+    ValueError: 'start' has the shape (3,), not (5,)
+    """
+    known = dict(lengths)
+    for name, axes in shapes.items():
+        if name not in arrays:
+            raise ValueError(f"there is no array {name!r}")
+        array = arrays[name]
+        if len(axes) == array.ndim:
+            for axis, length in zip(axes, array.shape, strict=True):
+                known.setdefault(str(axis), length if isinstance(axis, str) else axis)
+        wanted = tuple(known.get(str(axis), 0) for axis in axes)
+        if array.shape != wanted:
+            raise ValueError(f"{name!r} has the shape {array.shape}, not {wanted}")
+        if array.dtype.kind not in "fi" or array.dtype.itemsize < 4 or np.isinf(array).any():
+            raise ValueError(f"{name!r} does not hold finite numbers of single or double precision")
+    unknown = sorted(set(arrays) - set(shapes))
+    if unknown:
+        raise ValueError(f"there is an array {unknown[0]!r}, which the model does not have")
