@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from tagweave.shards import map_shards
     from tagweave.soft_labels import SoftLabels
     from tagweave.sources import Source, labeling_function, load_sources
+    from tagweave.stored import StoredCorpus
     from tagweave.tagger import BOND, AutoNER, Tagger
 
 __version__ = "0.1.0"
@@ -91,6 +92,7 @@ _MODULE_OF = {
     "Span": "annotations",
     "SpanVote": "label_models",
     "StorageError": "errors",
+    "StoredCorpus": "stored",
     "SwellShark": "label_models",
     "Table": "report",
     "Tagger": "tagger",
@@ -152,6 +154,7 @@ __all__ = [  # sorted as strings, capitals first
     "Span",
     "SpanVote",
     "StorageError",
+    "StoredCorpus",
     "SwellShark",
     "Table",
     "Tagger",
