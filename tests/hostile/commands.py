@@ -192,7 +192,7 @@ def _lists(folder: Path) -> Iterator[Command]:
         (folder / f"answers_{name}.jsonl").write_text(content)
         file = f"answers_{name}.toml"
         (folder / file).write_text(f'[[source]]\nkind = "span-file"\nname = "a"\nfile = "answers_{name}.jsonl"\n')
-        yield _annotating(file, says, "fine" if name in REPORTED else "refused")
+        yield _annotating(file, says, "repaired" if name in REPORTED else "refused")
 
 
 def _pipes(folder: Path) -> Iterator[Command]:

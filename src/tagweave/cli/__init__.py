@@ -22,7 +22,7 @@ from tagweave.cli.demo import demo
 from tagweave.cli.evaluate import evaluate
 from tagweave.cli.predict import predict
 from tagweave.cli.train import train
-from tagweave.errors import TagweaveError, TagweaveWarning, UsageError, printable
+from tagweave.errors import TagweaveError, TagweaveWarning, UsageError, shortened
 from tagweave.team import launched, team
 
 app = typer.Typer(
@@ -98,6 +98,7 @@ def _paragraph(kind: str, message: str) -> None:
     indent = " " * (len(kind) + 2)
     if not team().says(message):
         return
-    message = printable(message)
-    wrapped = textwrap.fill(message, 110, initial_indent=f"{kind}: ", subsequent_indent=indent, break_long_words=False)
+    wrapped = textwrap.fill(
+        shortened(message), 110, initial_indent=f"{kind}: ", subsequent_indent=indent, break_long_words=False
+    )
     sys.stderr.write(f"{wrapped}\n")
