@@ -276,6 +276,10 @@ def seeded(*numbers: int) -> Iterator[None]:
     True
     """
     devices = [torch.cuda.current_device()] if torch.cuda.is_available() else []
+    number = int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0] >> np.uint64(1))
     with torch.random.fork_rng(devices):
-        torch.manual_seed(int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0] >> np.uint64(1)))
+        # torch.manual_seed also notes the seed for devices that are not there, with a look at the stack for each.
+        torch.default_generator.manual_seed(number)
+        if devices:
+            torch.cuda.manual_seed(number)
         yield

@@ -86,8 +86,8 @@ def batch(labels: LabelSet) -> Batch:
         np.array([2, 3, 4, 0, 1]),
         np.array([0, 3, 3, 5]),
         torch.from_numpy(np.log(chance.random((5, len(labels))))),
-        torch.from_numpy(said),
-        torch.tensor([True, False, True, True, False]),
+        said.astype(np.float32),
+        np.array([True, False, True, True, False]),
     )
 
 

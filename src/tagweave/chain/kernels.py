@@ -29,7 +29,7 @@ NO_PAIRS, PAIRS_SUMMED, PAIRS_BY_SENTENCE, PAIRS_BY_TOKEN = range(4)
 SMALLEST = 1e-120
 LARGEST = 1e90
 
-# For `_exponentiate`: the logarithm of about the smallest normal double; one over log(2); log(2) as a number with so
+# For `exponentiate`: the logarithm of about the smallest normal double; one over log(2); log(2) as a number with so
 # few digits that a thousand times it is exact, and the rest of log(2); one over the factorials.
 LOWEST = -708.0
 LOG2_E = 1.4426950408889634
@@ -76,7 +76,7 @@ def _take_out(values: FloatArray, result: FloatArray) -> float:
 
 
 @compiled_as_written
-def _exponentiate(values: FloatArray) -> None:
+def exponentiate(values: FloatArray) -> None:
     r"""Replace numbers up to zero by their exponentials, to the last bit but one; below -708 they count as zero.
 
     \(e^x = 2^n e^r\) with whole \(n\) and \(|r| \le \log(2) / 2\), and \(e^r\) is its Taylor polynomial of degree 13.
@@ -121,10 +121,10 @@ def _load_weights(
         taken += _take_out(evidence[t], weights[t])
         if own_moves and t > 0:
             taken += _take_out(transitions[t].reshape(-1), moves[t].reshape(-1))
-    _exponentiate(start)
-    _exponentiate(weights.reshape(-1))
+    exponentiate(start)
+    exponentiate(weights.reshape(-1))
     if own_moves:
-        _exponentiate(moves[1:length].reshape(-1))
+        exponentiate(moves[1:length].reshape(-1))
     return taken
 
 
@@ -362,7 +362,7 @@ def forward_backward(
     moves, first_weights = np.empty((longest if step else 1, labels, labels)), np.empty(labels)
     shift = 0.0 if step else _take_out(transitions[0].reshape(-1), moves[0].reshape(-1))
     if step == 0:
-        _exponentiate(moves.reshape(-1))
+        exponentiate(moves.reshape(-1))
     for s in range(len(offsets) - 1):
         first, last = offsets[s], offsets[s + 1]
         length = last - first

@@ -66,8 +66,8 @@ class ConditionalData:
             rows,
             offsets,
             torch.from_numpy(self._voted[rows] + float(self._model.network_.trust) * self._judged[rows]).float(),
-            torch.from_numpy(self._said(rows)).float(),
-            torch.from_numpy(self._silent[rows]),
+            self._said(rows).astype(np.float32),
+            self._silent[rows],
         )
 
     def _said(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:

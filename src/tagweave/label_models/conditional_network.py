@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from tagweave.label_models.anchors import Counts
+from tagweave.label_models.conditional_layers import Places, log_likelihoods, log_moves
 from tagweave.label_models.projection import project
 from tagweave.labels import LabelSet
 
@@ -58,8 +59,8 @@ class Batch(NamedTuple):
     rows: NDArray[np.int64]
     offsets: NDArray[np.int64]
     evidence: Tensor
-    said: Tensor
-    silent: Tensor
+    said: NDArray[np.float32]
+    silent: NDArray[np.bool_]
 
 
 class Potentials(NamedTuple):
@@ -116,15 +117,14 @@ class ConditionalNetwork(nn.Module):
         """The potentials of a batch."""
         scores = self._scores(batch)
         moves = self._moves(batch, scores[:, : len(self.to_moves.weight)])
-        if self.shape.missed is not None:
-            moves = moves + self._silence(batch)
-        first = torch.from_numpy(batch.offsets[:-1])
-        filled = torch.from_numpy(np.diff(batch.offsets) > 0)
-        start = torch.zeros(len(first), moves.shape[-1], dtype=moves.dtype, device=moves.device)
-        start[filled] = moves[first[filled], 0]
+        first = batch.offsets[:-1]
+        filled = np.diff(batch.offsets) > 0
+        start = moves.new_zeros(len(first), moves.shape[-1])
+        start[torch.from_numpy(filled)] = moves[torch.from_numpy(first[filled]), 0]
         evidence = batch.evidence
         if self.shape.token_emissions:
-            evidence = evidence + self._evidence(batch, scores[:, len(self.to_moves.weight) :])
+            base = self.base_emissions + self.to_emissions.bias.view_as(self.base_emissions)
+            evidence = evidence + log_likelihoods(scores[:, len(self.to_moves.weight) :], base, batch.said)
         return Potentials(start, moves, evidence)
 
     def penalty(self) -> Tensor:
@@ -144,46 +144,18 @@ class ConditionalNetwork(nn.Module):
         return project(batch.features, batch.rows, weights) - weights @ mean
 
     def _moves(self, batch: Batch, scores: Tensor) -> Tensor:
-        """Log-probability of each label after each label, of shape [tokens, labels, labels]."""
-        size = self.base.shape[0]
-        scores = _with_neighbours(scores, batch.offsets, self.shape.context)
-        scores = scores.view(len(scores), -1, size)
-        logits = self.base + self.bias + scores
-        logs = torch.log_softmax(logits, dim=-1)
-        return logs if self.shape.chained else logs + self.legal
+        """What each label after each label adds, of shape [tokens, labels, labels]."""
+        moves = log_moves(scores, self.base + self.bias, Places.of(batch.offsets), self.shape.context)
+        if not self.shape.chained:
+            moves = moves + self.legal
+        return moves if self.shape.missed is None else moves + self._silence(batch)
 
     def _silence(self, batch: Batch) -> Tensor:
         """What the silence of all sources adds: an entity missed costs once, not for each of its tokens."""
-        missed, edge = self.missed.log(), math.log(self.shape.edge)
         silent = batch.silent
-        before = torch.roll(silent, 1)
-        first = torch.from_numpy(batch.offsets[:-1][np.diff(batch.offsets) > 0])
+        before = np.roll(silent, 1)
+        first = batch.offsets[:-1][np.diff(batch.offsets) > 0]
         before[first] = silent[first]
-        cost = torch.zeros(len(silent), *self.base.shape)
-        cost += missed * (silent[:, None, None] & self.begins)
-        return cost + edge * ((silent != before)[:, None, None] & self.goes_on)
-
-    def _evidence(self, batch: Batch, scores: Tensor) -> Tensor:
-        """Log-probability of the votes under token-wise emissions, of shape [tokens, labels]."""
-        sources, size = self.base_emissions.shape[:2]
-        scores = (scores + self.to_emissions.bias).view(-1, sources, size, size)
-        emissions = torch.softmax(self.base_emissions + scores, dim=-1)
-        likely = torch.einsum("tkij,tkj->tki", emissions, batch.said)
-        voted = batch.said.sum(dim=2, keepdim=True) > 0
-        return torch.where(voted, likely, 1.0).log().sum(dim=1)
-
-
-def _with_neighbours(scores: Tensor, offsets: NDArray[np.int64], context: int) -> Tensor:
-    """Sums what a token, and its neighbours in the document, add to the token's scores."""
-    if not context:
-        return scores
-    parts = scores.chunk(2 * context + 1, dim=1)
-    document = torch.from_numpy(np.repeat(np.arange(len(offsets) - 1), np.diff(offsets)))
-    total = parts[context]
-    for distance in range(1, context + 1):
-        together = (document[distance:] == document[:-distance])[:, None]
-        after, before = parts[context + distance], parts[context - distance]
-        none = torch.zeros(min(distance, len(total)), total.shape[1])
-        total = total + torch.cat([after[distance:] * together, none])
-        total = total + torch.cat([none, before[:-distance] * together])
-    return total
+        costs = torch.stack([self.missed.log() * self.begins, math.log(self.shape.edge) * self.goes_on])
+        kinds = torch.stack([costs.new_zeros(costs[0].shape), costs[0], costs[1], costs.sum(0)])
+        return kinds[torch.from_numpy(silent + 2 * (silent != before))]
