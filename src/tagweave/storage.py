@@ -23,6 +23,7 @@ from tagweave.errors import MissingExtraError, StorageError, TagweaveError, Usag
 CONFIG = "config.json"
 PARAMETERS = "parameters.safetensors"
 MANIFEST = "manifest.json"
+_LONGEST_HEADER = 100_000_000
 CACHE_VARIABLE = "TAGWEAVE_CACHE"
 
 
@@ -84,7 +85,7 @@ def verify(folder: Path) -> None:
         path = Path(folder) / name
         if not is_inside(name):
             raise StorageError(f"{folder}: its {MANIFEST} names {name!r}, which is no file in it. Get the folder anew")
-        if not path.is_file():
+        if not os.path.isfile(path):
             raise StorageError(f"{path} is missing: the folder is incomplete, save it again")
         if _fingerprint(path) != fingerprint:
             raise StorageError(f"{path} has changed since it was written: save the folder again")
@@ -182,10 +183,36 @@ def load_folder(folder: Path, kind: str) -> tuple[dict[str, Any], dict[str, NDAr
     if config.get("kind") != kind:
         raise StorageError(f"{folder} holds a {config.get('kind')!r}, not a {kind}")
     with as_saved(folder):
+        tensors_in(folder / PARAMETERS)
         try:
             return config, load_file(plain_file(folder / PARAMETERS))
         except (SafetensorError, OSError) as error:
             raise StorageError(f"{folder / PARAMETERS} cannot be read: {error}") from None
+
+
+def tensors_in(path: Path) -> dict[str, tuple[int, ...]]:
+    """Names and shapes of the arrays in a safetensors file, from its header.
+
+    Raises:
+        StorageError: the file is missing or broken, or names an array twice.
+    """
+    try:
+        with plain_file(path).open("rb") as file:
+            length = int.from_bytes(file.read(8), "little")
+            if length > min(_LONGEST_HEADER, path.stat().st_size):
+                raise ValueError("its header is longer than the file")
+            header = json.loads(file.read(length), object_pairs_hook=_distinct)
+        header.pop("__metadata__", None)
+        return {name: tuple(map(int, entry["shape"])) for name, entry in header.items()}
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError, UsageError) as error:
+        raise StorageError(f"{path} cannot be read as safetensors: {error}") from None
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("it has a name twice")
+    return found
 
 
 def cache_folder(kind: str) -> Path:

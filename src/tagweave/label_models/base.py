@@ -50,6 +50,8 @@ class LabelModel(ABC):
     """Whether inference reads the corpus's gold (the consensus oracles)."""
     adds_up: ClassVar[bool] = False
     """Whether what is learned adds up over parts of a corpus, so that it can be larger than memory."""
+    _whole: ClassVar[tuple[str, ...]] = ()
+    """Names of those `parameters` that are whole numbers."""
 
     state_space: StateSpace = "io"
     silence: Silence = "token"
@@ -104,7 +106,7 @@ class LabelModel(ABC):
         """Learn from the parts of a corpus, which have no gold; there is one only, unless the model `adds_up`."""
 
     def _check_parts(self, corpus: StoredCorpus | SpreadCorpus) -> None:
-        if len(corpus) > 1 and not self.adds_up:
+        if not self.adds_up and (len(corpus) > 1 or isinstance(corpus, SpreadCorpus)):
             from tagweave.label_models import LABEL_MODELS
 
             able = ", ".join(name for name, model in LABEL_MODELS.items() if model.adds_up)
@@ -237,7 +239,7 @@ class LabelModel(ABC):
             model = create(LABEL_MODELS[name], config["settings"])
             model.types_, model.sources_ = names_in(config, "types"), names_in(config, "sources")
             model.links_, model.history_ = names_in(config, "links"), records_in(config, "history")
-            check_arrays(parameters, model._shapes(), model._lengths())
+            check_arrays(parameters, model._shapes(), model._lengths(), model._whole)
             model._restore(parameters)
         return model
 

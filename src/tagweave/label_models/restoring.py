@@ -1,10 +1,13 @@
 """What a saved label model must hold: arrays of known names and shapes, before any kernel reads them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from tagweave.labels import OUTSIDE
+from tagweave.storage import names_in
 
 Axis = str | int
 """Length of an axis: a number, `sources`, `links`, `types`, `classes` (types and none), `votes` (also silence) or
@@ -25,10 +28,15 @@ def check_config(config: Mapping[str, Any]) -> None:
         raise ValueError(f"unknown in the configuration: {', '.join(unknown)}")
     if not isinstance(config.get("settings"), dict):
         raise ValueError("settings is no table")
+    if OUTSIDE in names_in(config, "types"):
+        raise ValueError(f"{OUTSIDE!r} is among the types")
 
 
 def check_arrays(
-    arrays: Mapping[str, NDArray[Any]], shapes: Mapping[str, Sequence[Axis]], lengths: Mapping[str, int]
+    arrays: Mapping[str, NDArray[Any]],
+    shapes: Mapping[str, Sequence[Axis]],
+    lengths: Mapping[str, int],
+    counts: Container[str] = (),
 ) -> None:
     """Compare arrays from a file with what a model has.
 
@@ -36,6 +44,7 @@ def check_arrays(
         arrays: as they were read.
         shapes: axes of each array of the model.
         lengths: length of each axis that is known.
+        counts: names of the arrays of whole numbers.
 
     Raises:
         ValueError: an array is missing, or is of another shape or kind, or holds infinite numbers.
@@ -55,8 +64,9 @@ def check_arrays(
         wanted = tuple(known.get(str(axis), 0) for axis in axes)
         if array.shape != wanted:
             raise ValueError(f"{name!r} has the shape {array.shape}, not {wanted}")
-        if array.dtype.kind not in "fi" or array.dtype.itemsize < 4 or np.isinf(array).any():
-            raise ValueError(f"{name!r} does not hold finite numbers of single or double precision")
+        kind = "i" if name in counts else "f"
+        if array.dtype.kind != kind or array.dtype.itemsize < 4 or np.isinf(array).any():
+            raise ValueError(f"{name!r} holds {array.dtype}, or infinite numbers")
     unknown = sorted(set(arrays) - set(shapes))
     if unknown:
         raise ValueError(f"there is an array {unknown[0]!r}, which the model does not have")

@@ -42,6 +42,7 @@ class SpanVote(LabelModel):
 
     adds_up: ClassVar[bool] = True
     name: ClassVar[str] = "span-vote"
+    _whole: ClassVar[tuple[str, ...]] = ("frequencies",)
 
     order: Literal["longest", "votes"] = "longest"
     frequencies_: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64), init=False, repr=False)
