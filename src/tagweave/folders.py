@@ -3,9 +3,10 @@
 A shard is a file of documents, JSON lines or Parquet. Each gives an output of the same name, see `tagweave.shards`.
 """
 
+import tempfile
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -18,9 +19,11 @@ from tagweave.annotating.running import TIME_LIMIT, described
 from tagweave.annotating.statistics import Report, Statistics, add_up
 from tagweave.errors import DataError, TagweaveWarning, UsageError, unknown_name
 from tagweave.formats import FORMATS, read, write
+from tagweave.frames import Frame
+from tagweave.label_models import LabelModel
 from tagweave.labelling import needs_all, read_parts, store, write_labels
 from tagweave.shards import Manifest, map_shards
-from tagweave.shards.manifest import MANIFEST
+from tagweave.shards.manifest import MANIFEST, sha256_of
 from tagweave.sources.loading import load_sources
 from tagweave.tagger import Tagger
 
@@ -220,3 +223,63 @@ def _label_by_votes(found: Round, path: Path, out: Path) -> None:
     stored = store(path, whole=needs_all(out))
     found.label_model.check_groups(stored)
     write_labels((found.predict(part, "label-model") for part in stored), out, len(stored))
+
+
+def label_folder(
+    model: LabelModel,
+    folder: str | Path,
+    out: str | Path,
+    *,
+    frame: Frame,
+    coarse: Mapping[str, Sequence[str]] | None = None,
+    **engine: Any,  # noqa: ANN401
+) -> Manifest:
+    """Label the documents of all shards of a folder with a label model.
+
+    Args:
+        model: the model, fitted.
+        folder: the shards.
+        out: a folder for labelled shards. Those that are there already are made anew only if the shard or the model has
+            changed.
+        frame: types and sources of all shards, from a `SpreadCorpus` of them.
+        coarse: types that each stand for one of several.
+        engine: settings of `tagweave.map_shards`: `processes`, `engine`, `address`, `gpus`, `retries`.
+
+    Raises:
+        ShardError: a worker fails, or dies again and again.
+        UsageError: the shards lack a source of the fit, or another run writes `out`.
+        DataError: the content of a shard is wrong.
+    """
+    for name in model.sources_ or ():
+        if name not in frame.sources:
+            raise unknown_name("source", name, frame.sources)
+    with tempfile.TemporaryDirectory() as temporary:
+        model.save(Path(temporary, "model"))
+        identity = sha256_of(Path(temporary, "model"))
+    votes = VotedLabels(identity, frame.to_json(), dict(coarse or {}), model, frame)
+    return map_shards(votes, shards_of(folder), out, **engine)
+
+
+@dataclass(frozen=True)
+class VotedLabels:
+    """Labels the documents of shards with a label model.
+
+    Attributes:
+        identity: tells the model from others.
+        names: tells the frame from others.
+        coarse: types that each stand for one of several.
+        model: the model, fitted.
+        frame: types and sources of all shards.
+    """
+
+    identity: str
+    names: Mapping[str, Any]
+    coarse: Mapping[str, Sequence[str]]
+    model: LabelModel = field(compare=False, repr=False)
+    frame: Frame = field(compare=False, repr=False)
+
+    def __call__(self, shard: Path, target: Path) -> None:
+        """Label the documents of a shard."""
+        stored = store(shard, whole=needs_all(target), coarse=self.coarse)
+        corpus = stored.within(self.frame, self.model.sources_ or ())
+        write_labels(self.model.predict_parts(corpus), target, len(corpus))

@@ -50,7 +50,6 @@ def write_labels(parts: Iterable[Corpus], out: str | Path, total: int | None = N
     """
     labelled = (part.select_sources([]) for part in track(parts, "labelling, parts", total))
     if needs_all(out):
-        [corpus] = labelled
-        write(corpus, out)
+        write(next(labelled, Corpus.from_documents([])), out)
     else:
         write_batches(labelled, out)

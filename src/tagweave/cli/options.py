@@ -1,6 +1,7 @@
 """Options that several commands share, and how their texts become arguments of the library."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,6 +11,7 @@ from tagweave.errors import DataError, UsageError, printable, unknown_name
 
 if TYPE_CHECKING:
     from tagweave.corpus import Corpus
+    from tagweave.spread import SpreadCorpus
     from tagweave.stored import StoredCorpus
 
 Settings = Annotated[
@@ -52,7 +54,7 @@ def read_corpus(path: Path, sources: str | None = None, coarse: Iterable[str] = 
     """Read a file and keep the chosen sources."""
     from tagweave.formats import read
 
-    corpus = read(path, coarse=dict(map(_coarse, coarse)))
+    corpus = read(path, coarse=coarse_types(coarse))
     return corpus if sources is None else corpus.select_sources(split_names(sources, corpus.sources))
 
 
@@ -60,8 +62,37 @@ def store_corpus(path: Path, sources: str | None, coarse: Iterable[str], *, whol
     """Read a file into a corpus on disk and keep the chosen sources; in one part if the `whole` is needed at once."""
     from tagweave.labelling import store
 
-    corpus = store(path, whole=whole, coarse=dict(map(_coarse, coarse)))
+    corpus = store(path, whole=whole, coarse=coarse_types(coarse))
     return corpus if sources is None else corpus.select_sources(split_names(sources, corpus.sources))
+
+
+@contextmanager
+def open_corpus(
+    path: Path,
+    sources: str | None,
+    coarse: Iterable[str],
+    *,
+    whole: bool,
+    **workers: Any,  # noqa: ANN401
+) -> "Iterator[StoredCorpus | SpreadCorpus]":
+    """A corpus on disk, of a file; or in workers, of a folder of shards. It is there as long as the block.
+
+    Args:
+        path: the file or folder.
+        sources: names of those to keep, or None.
+        coarse: types of sources that stand for several types.
+        whole: whether a file is needed in one part.
+        workers: settings of `tagweave.spread.spread_crew`.
+    """
+    from tagweave.folders import is_folder_of_shards, shards_of
+    from tagweave.spread import SpreadCorpus, spread_crew
+
+    if not is_folder_of_shards(path):
+        yield store_corpus(path, sources, coarse, whole=whole)
+        return
+    with spread_crew(shards_of(path), **workers) as crew:
+        corpus = SpreadCorpus(crew, coarse_types(coarse))
+        yield corpus if sources is None else corpus.select_sources(split_names(sources, corpus.sources))
 
 
 def read_dev(path: Path, sources: str | None = None, coarse: Iterable[str] = ()) -> "Corpus":
@@ -74,6 +105,11 @@ def read_dev(path: Path, sources: str | None = None, coarse: Iterable[str] = ())
     if corpus.entities is None or not corpus.entities.ran.any():
         raise DataError(f"{path} has no gold entities, so nothing can be chosen by it. Leave out --dev, or annotate it")
     return corpus
+
+
+def coarse_types(texts: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """Types of sources that stand for several types, from texts such as `ENT=PER,LOC`."""
+    return dict(map(_coarse, texts))
 
 
 def _coarse(text: str) -> tuple[str, tuple[str, ...]]:

@@ -29,7 +29,8 @@ class Local:
         Raises:
             UsageError: the function cannot be sent there.
         """
-        worker = Process(_work, daemon=False)
+        with _one_thread():
+            worker = Process(_work, daemon=False)
         self._started.append(worker)
         try:
             self.send(worker, self._hand)
@@ -60,6 +61,19 @@ class Local:
         """Kill those that are left."""
         while self._started:
             self._started.pop().end()
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Let processes that start here use one thread, as actors do, unless the environment says otherwise."""
+    name = "OMP_NUM_THREADS"
+    chosen = name in os.environ
+    os.environ.setdefault(name, "1")
+    try:
+        yield
+    finally:
+        if not chosen:
+            del os.environ[name]
 
 
 @contextmanager

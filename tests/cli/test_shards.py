@@ -1,0 +1,79 @@
+"""Folders of shards on the command line."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cli.running import CommandLine, news, read_lines, write_lines
+from tagweave.shards import Manifest
+
+
+@pytest.fixture(autouse=True)
+def shards(tagweave: CommandLine) -> None:
+    """The documents of a file, and the same in three shards and an empty one."""
+    records = news(12)
+    write_lines(Path("train.jsonl"), records)
+    Path("train").mkdir()
+    for name, chosen in (("a", records[:5]), ("b", []), ("c", records[5:8]), ("d", records[8:])):
+        write_lines(Path(f"train/{name}.jsonl"), chosen)
+
+
+def joined(folder: str) -> list[dict[str, object]]:
+    return [record for path in sorted(Path(folder).glob("*.jsonl")) for record in read_lines(path.read_text())]
+
+
+def test_aggregate_learns_from_all_shards_and_labels_each(tagweave: CommandLine) -> None:
+    options = ["--model", "hmm", "--coarse", "NAME=PER,LOC", "--sources", "names,all,odd"]
+    tagweave.fine("aggregate", "train.jsonl", *options, "--out", "labels.jsonl", "--save", "model")
+    tagweave.fine("aggregate", "train", *options, "--out", "labels", "--save", "again", "--processes", "2")
+    assert sorted(Manifest.read("labels").entries) == ["a.jsonl", "b.jsonl", "c.jsonl", "d.jsonl"]
+    one, other = read_lines(Path("labels.jsonl").read_text()), joined("labels")
+    assert [record["id"] for record in other] == [record["id"] for record in one]
+    assert [record["labels"] for record in other] == [record["labels"] for record in one]
+    for mine, theirs in zip(other, one, strict=True):
+        assert [span[:3] for span in mine["entities"]] == [span[:3] for span in theirs["entities"]]  # type: ignore[attr-defined]
+    before = {path.name: path.stat().st_ino for path in Path("labels").glob("*.jsonl")}
+    tagweave.fine("aggregate", "train", *options, "--out", "labels")
+    assert {path.name: path.stat().st_ino for path in Path("labels").glob("*.jsonl")} == before
+
+
+def test_a_model_that_needs_all_documents_labels_a_folder_only(tagweave: CommandLine) -> None:
+    result = tagweave("aggregate", "train", "--model", "swellshark", "--out", "labels")
+    assert (result.code, "learns from all documents at once" in result.words) == (2, True)
+    tagweave.fine("aggregate", "train.jsonl", "--model", "linked-hmm", "--apply", "train", "--out", "labels")
+    assert len(joined("labels")) == 12
+    tagweave.fine("aggregate", "train", "--model", "naive-bayes", "--apply", "train.jsonl", "--out", "labels.jsonl")
+    assert len(read_lines(Path("labels.jsonl").read_text())) == 12
+
+
+def test_predict_and_annotate_give_a_folder(tagweave: CommandLine, encoder: str) -> None:
+    quick = ["--set", "epochs=1", "--set", "window=32", "--set", "overlap=8"]
+    tagweave.fine("train", "train.jsonl", "--encoder", encoder, "--out", "tagger", *quick)
+    tagweave.fine("predict", "tagger", "train.jsonl", "--out", "found.jsonl")
+    tagweave.fine("predict", "tagger", "train", "--out", "found")
+    one, other = read_lines(Path("found.jsonl").read_text()), joined("found")
+    assert [record["id"] for record in other] == [record["id"] for record in one]
+    assert [record["labels"] for record in other] == [record["labels"] for record in one]
+    Path("sources.toml").write_text("[[source]]\nkind='affixes'\nname='lo'\ntype='LOC'\nsuffixes=['lo']\n")
+    result = tagweave.fine("annotate", "train", "--sources", "sources.toml", "--out", "weak")
+    assert "12 documents in" in result.words
+    assert json.loads(Path("weak/a.jsonl").read_text().splitlines()[0])["sources"]["lo"] == [[3, 4, "LOC"]]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["predict", "tagger", "train.jsonl", "--engine", "ray"], "train.jsonl is one file: --engine ray shares out"),
+        (["predict", "tagger", "train.jsonl", "--processes", "2"], "train.jsonl is one file: --processes 2 shares out"),
+        (["aggregate", "train.jsonl", "--model", "hmm", "--processes", "2"], "--processes 2 shares out the files"),
+        (["aggregate", "train", "--model", "hmm", "--engine", "rya"], "no engine is called 'rya'. Did you mean 'ray'"),
+        (["predict", "nowhere", "train"], "nowhere"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(tagweave: CommandLine, arguments: list[str], message: str) -> None:
+    result = tagweave(*arguments, "--out", "out")
+    assert result.code in (1, 2)
+    assert result.err.startswith("error: ")
+    assert message in result.words
+    assert not Path("out").exists()
