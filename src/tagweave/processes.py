@@ -109,11 +109,11 @@ def ending(code: int | None) -> str:
     return f"exit code {code}"
 
 
-def only_here(handle: IO[Any]) -> bool:
-    """Have an open file for this process only, until it is closed or the process ends, however it does.
+def only_here(handle: IO[Any] | int) -> bool:
+    """Have an open file or folder for this process only, until it is closed or the process ends, however it does.
 
     Returns:
-        Whether it is free for us; always on systems without such locks.
+        Whether it is free for us; always on systems and disks without such locks.
     """
     if sys.platform == "win32":
         return True
@@ -123,4 +123,6 @@ def only_here(handle: IO[Any]) -> bool:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
+    except OSError:  # a disk on the network, say
+        return True
     return True

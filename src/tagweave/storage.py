@@ -7,9 +7,7 @@ is written under a temporary name and renamed, so it is either whole or not ther
 import hashlib
 import json
 import os
-import shutil
 import stat
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,10 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagweave.errors import MissingExtraError, StorageError, TagweaveError, UsageError
+from tagweave.writing import new_file, only_run, replacement
 
 CONFIG = "config.json"
 PARAMETERS = "parameters.safetensors"
 MANIFEST = "manifest.json"
+_SEAL = "seal"
 _LONGEST_HEADER = 100_000_000
 CACHE_VARIABLE = "TAGWEAVE_CACHE"
 
@@ -53,25 +53,49 @@ def new_folder(folder: Path) -> Iterator[Path]:
 
     Raises:
         StorageError: `folder` exists and is no folder that was made this way, so replacing it could lose something.
+        UsageError: it cannot be written, as on a full disk.
     """
-    folder = Path(folder)
+    folder = Path(os.path.realpath(folder))
+    check_replaceable(folder)
+    try:
+        with replacement(folder) as work:
+            yield work
+            write_json(work / MANIFEST, {path.relative_to(work).as_posix(): _fingerprint(path) for path in _files(work)})
+    except Exception as error:
+        if reason := _trouble_with_disk(error):
+            raise UsageError(f"{folder} cannot be written: {reason}. What was there before is unchanged") from None
+        raise
+
+
+def check_replaceable(folder: Path) -> None:
+    """Check that nothing would be lost if a folder took this place.
+
+    Raises:
+        StorageError: it exists and is no folder that was made by `new_folder`.
+    """
     if folder.exists() and any(folder.iterdir() if folder.is_dir() else [folder]) and not (folder / MANIFEST).exists():
         raise StorageError(f"{folder} exists and was not written by tagweave: choose another place or remove it")
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    work = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-    try:
-        yield work
-        write_json(work / MANIFEST, {path.relative_to(work).as_posix(): _fingerprint(path) for path in _files(work)})
-        os.chmod(work, 0o755)
-        if folder.exists():
-            old = Path(tempfile.mkdtemp(prefix=f".{folder.name}.old.", dir=folder.parent))
-            os.replace(folder, old)
-            os.replace(work, folder)
-            shutil.rmtree(old)
-        else:
-            os.replace(work, folder)
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
+
+
+@contextmanager
+def reserved(folder: Path) -> Iterator[None]:
+    """Have the place of a folder for this run, before the work whose result it will hold.
+
+    Raises:
+        UsageError: another run has it, or nothing can be written there.
+        StorageError: what is there must not be replaced.
+    """
+    folder = Path(os.path.realpath(folder))
+    check_replaceable(folder)
+    with only_run(folder):
+        yield
+
+
+def _trouble_with_disk(error: Exception) -> str:
+    """What an error of the system or of safetensors says; nothing for other errors."""
+    if isinstance(error, OSError):
+        return error.strerror or str(error)
+    return str(error) if type(error).__name__ == "SafetensorError" else ""
 
 
 def verify(folder: Path) -> None:
@@ -221,19 +245,40 @@ def cache_folder(kind: str) -> Path:
     return (Path(base) if base else Path.home() / ".cache" / "tagweave") / kind
 
 
-def write_json(path: Path, value: Mapping[str, Any]) -> None:
-    """Write JSON, UTF-8, under a temporary name that is then renamed."""
-    partial = path.with_name(f".{path.name}.part")
-    text = json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False, default=_plain)
-    partial.write_text(text + "\n", encoding="utf-8", newline="\n")
-    os.replace(partial, path)
+def write_json(path: Path, value: Mapping[str, Any], *, sealed: bool = False) -> None:
+    """Write JSON, UTF-8, in a file that takes its name when it is complete.
+
+    Args:
+        path: the file.
+        value: anything that JSON can hold.
+        sealed: add a digest of the rest, so that `read_json` notices what happens to the file.
+
+    Raises:
+        UsageError: it cannot be written.
+    """
+    text = _text(value)
+    if sealed:
+        text = _text({**value, _SEAL: _digest(text)})
+    try:
+        with new_file(path) as handle:
+            handle.write(text.encode())
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror or error}") from None
+
+
+def _text(value: Mapping[str, Any]) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False, default=_plain) + "\n"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
 def read_json(path: Path) -> dict[str, Any]:
     """Read a JSON object.
 
     Raises:
-        StorageError: the file is missing or is no JSON object.
+        StorageError: the file is missing, is no JSON object, or has changed since it was written and sealed.
     """
     try:
         value = json.loads(plain_file(path).read_text(encoding="utf-8"), parse_constant=_no_number)
@@ -241,6 +286,9 @@ def read_json(path: Path) -> dict[str, Any]:
         raise StorageError(f"{path} cannot be read: {error}") from None
     if not isinstance(value, dict):
         raise StorageError(f"{path} does not hold a JSON object")
+    seal = value.pop(_SEAL, None)
+    if seal is not None and seal != _digest(_text(value)):
+        raise StorageError(f"{path} has changed since it was written. Remove it to have it made anew")
     return value
 
 

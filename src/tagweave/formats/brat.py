@@ -174,19 +174,16 @@ def write_brat(corpus: Corpus, path: AnyPath, options: NoOptions) -> None:
     problems = Problems(shown_name(path))
     report_losses(corpus, problems, "brat files", ("entities",))
     names = _FileNames(path, problems)
-    try:
-        with new_folder(folder) as work:
-            for document in corpus:
-                text, spans = text_and_spans(document, problems)
-                if text.startswith(BYTE_ORDER_MARK) or "\0" in text:
-                    bad = "a NUL character" if "\0" in text else "a byte order mark at its start"
-                    raise AlignmentError(f"{path}: brat cannot hold document {document.id!r}, which has {bad}")
-                name = names.name(document.id)
-                (work / f"{name}{_TEXT}").write_bytes(text.encode())
-                lines = "".join(_line(number, span, text) for number, span in enumerate(spans, 1))
-                (work / f"{name}{_ANNOTATIONS}").write_bytes(lines.encode())
-    except OSError as error:
-        raise UsageError(f"{path} cannot be written: {error.strerror or error}") from None
+    with new_folder(folder) as work:
+        for document in corpus:
+            text, spans = text_and_spans(document, problems)
+            if text.startswith(BYTE_ORDER_MARK) or "\0" in text:
+                bad = "a NUL character" if "\0" in text else "a byte order mark at its start"
+                raise AlignmentError(f"{path}: brat cannot hold document {document.id!r}, which has {bad}")
+            name = names.name(document.id)
+            (work / f"{name}{_TEXT}").write_bytes(text.encode())
+            lines = "".join(_line(number, span, text) for number, span in enumerate(spans, 1))
+            (work / f"{name}{_ANNOTATIONS}").write_bytes(lines.encode())
     problems.warn()
 
 

@@ -206,17 +206,14 @@ def write_dataset(corpus: Corpus, path: AnyPath, options: NoOptions) -> None:
     problems = Problems(shown_name(path))
     table = TableWriter(held_by_tables(corpus, problems))
     data = "data-00000-of-00001.arrow"
-    try:
-        with new_folder(Path(path)) as work:
-            with pa.OSFile(str(work / data), "wb") as sink, pa.ipc.new_stream(sink, table.schema) as stream:
-                for batch in table.batches():
-                    stream.write_batch(batch)
-            with (work / data).open("rb") as handle:
-                fingerprint = hashlib.file_digest(handle, "sha256").hexdigest()[:16]
-            write_json(work / _STATE, {**_NO_VIEW, "_data_files": [{"filename": data}], "_fingerprint": fingerprint})
-            write_json(work / _INFO, {**_NO_INFO, "features": table.features})
-    except OSError as error:
-        raise UsageError(f"{path} cannot be written: {error.strerror or error}") from None
+    with new_folder(Path(path)) as work:
+        with pa.OSFile(str(work / data), "wb") as sink, pa.ipc.new_stream(sink, table.schema) as stream:
+            for batch in table.batches():
+                stream.write_batch(batch)
+        with (work / data).open("rb") as handle:
+            fingerprint = hashlib.file_digest(handle, "sha256").hexdigest()[:16]
+        write_json(work / _STATE, {**_NO_VIEW, "_data_files": [{"filename": data}], "_fingerprint": fingerprint})
+        write_json(work / _INFO, {**_NO_INFO, "features": table.features})
     problems.warn()
 
 
