@@ -60,7 +60,9 @@ def new_folder(folder: Path) -> Iterator[Path]:
     try:
         with replacement(folder) as work:
             yield work
-            write_json(work / MANIFEST, {path.relative_to(work).as_posix(): _fingerprint(path) for path in _files(work)})
+            write_json(
+                work / MANIFEST, {path.relative_to(work).as_posix(): _fingerprint(path) for path in _files(work)}
+            )
     except Exception as error:
         if reason := _trouble_with_disk(error):
             raise UsageError(f"{folder} cannot be written: {reason}. What was there before is unchanged") from None
@@ -87,6 +89,10 @@ def reserved(folder: Path) -> Iterator[None]:
     """
     folder = Path(os.path.realpath(folder))
     check_replaceable(folder)
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{folder} cannot be written: {error.strerror or error}") from None
     with only_run(folder):
         yield
 
@@ -288,7 +294,7 @@ def read_json(path: Path) -> dict[str, Any]:
         raise StorageError(f"{path} does not hold a JSON object")
     seal = value.pop(_SEAL, None)
     if seal is not None and seal != _digest(_text(value)):
-        raise StorageError(f"{path} has changed since it was written. Remove it to have it made anew")
+        raise StorageError(f"{path} has changed since it was written: remove it, or get it anew")
     return value
 
 

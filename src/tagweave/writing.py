@@ -151,7 +151,7 @@ def only_run(place: Path, lock: Path | None = None, *, waits: bool = False) -> I
     """Have a place for this run only, from before its work until the end of the block, or of this process.
 
     Args:
-        place: the file or folder that will be written; the folder that it is in is made.
+        place: the file or folder that will be written.
         lock: the file that says so; by default one beside the place.
         waits: wait for the end of another run, instead of an error.
 
@@ -168,7 +168,6 @@ def only_run(place: Path, lock: Path | None = None, *, waits: bool = False) -> I
     """
     lock = place.with_name(f".{place.name}{LOCK}") if lock is None else lock
     try:
-        lock.parent.mkdir(parents=True, exist_ok=True)
         handle = _taken(lock, waits)
     except OSError as error:
         raise UsageError(f"{place} cannot be written: {error.strerror or error}") from None

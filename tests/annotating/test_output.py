@@ -31,7 +31,7 @@ def test_a_file_takes_its_name_in_the_end(tmp_path: Path) -> None:
     with opened_output(target, ABOUT, False) as output:
         output.write(b"a\n", 1, {})
         assert target.read_bytes() == b"old\n"
-        assert names(tmp_path) == ["out.jsonl", "out.jsonl.journal.json", "out.jsonl.partial"]
+        assert names(tmp_path) == [".out.jsonl.lock", "out.jsonl", "out.jsonl.journal.json", "out.jsonl.partial"]
         output.write(b"b\n", 1, {})
     assert target.read_bytes() == b"a\nb\n"
     assert names(tmp_path) == ["out.jsonl"]
@@ -52,6 +52,19 @@ def test_what_was_finished_is_kept(tmp_path: Path) -> None:
 def test_nothing_is_kept_of_nothing(tmp_path: Path) -> None:
     break_off(tmp_path / "out.jsonl")
     assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize("name", ["out.jsonl.partial", "out.jsonl.journal.json"])
+def test_one_bit_that_changed_is_noticed(name: str, tmp_path: Path) -> None:
+    target = tmp_path / "out.jsonl"
+    break_off(target, b"a\n", b"b\n")
+    content = (tmp_path / name).read_bytes()
+    place = content.index(b"b\n" if name.endswith("partial") else b"4")
+    changed = content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :]
+    (tmp_path / name).write_bytes(changed)
+    with pytest.raises(StorageError, match="has changed.*Start afresh"), opened_output(target, ABOUT, True):
+        pass
+    assert (tmp_path / name).read_bytes() == changed
 
 
 def test_what_the_journal_does_not_know_is_cut_off(tmp_path: Path) -> None:
@@ -91,7 +104,7 @@ def test_a_damaged_journal_is_refused(content: str, tmp_path: Path) -> None:
     target = tmp_path / "out.jsonl"
     break_off(target, b"a\n")
     (tmp_path / "out.jsonl.journal.json").write_text(content, encoding="utf-8")
-    with pytest.raises(StorageError, match=r"out\.jsonl\.journal\.json cannot be read.*Start afresh"):
+    with pytest.raises(StorageError, match=r"out\.jsonl\.journal\.json .*Start afresh"):
         with opened_output(target, ABOUT, True):
             pass
 

@@ -5,7 +5,7 @@ the run was about. In the end the file takes its name, and the journal goes.
 """
 
 import contextlib
-import json
+import hashlib
 import os
 import sys
 import time
@@ -17,11 +17,14 @@ from typing import Any, BinaryIO, Self
 from tagweave.annotating.statistics import Statistics, add_up
 from tagweave.errors import StorageError, UsageError
 from tagweave.formats.streams import STANDARD
-from tagweave.processes import only_here
 from tagweave.progress import say
+from tagweave.storage import read_json, write_json
+from tagweave.writing import only_run
 
 _INTERVAL = 1.0
 """Seconds between two entries in the journal."""
+
+_PIECE = 1 << 20
 
 
 @dataclass
@@ -33,6 +36,7 @@ class Journal:
         batches: batches that are written.
         documents: documents in them.
         size: bytes that they take.
+        sha256: of these bytes.
         statistics: what each source did for them.
     """
 
@@ -40,6 +44,7 @@ class Journal:
     batches: int = 0
     documents: int = 0
     size: int = 0
+    sha256: str = ""
     statistics: dict[str, Statistics] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
@@ -54,10 +59,12 @@ class Journal:
             StorageError: it is no journal.
         """
         try:
-            values = json.loads(path.read_text(encoding="utf-8"))
+            values = read_json(path)
             statistics = {name: Statistics.from_json(each) for name, each in values.pop("statistics").items()}
             return cls(**values, statistics=statistics)
-        except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        except StorageError as error:
+            raise StorageError(f"{error}. Start afresh, without --resume") from None
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise StorageError(f"{path} cannot be read ({error}). Start afresh, without --resume") from None
 
 
@@ -96,9 +103,27 @@ class _File(Output):
         super().__init__(handle, journal, shown)
         self._path = path
         self._noted = float("-inf")
+        self._digest = hashlib.sha256()
+
+    def go_on(self, partial: Path) -> None:
+        """Leave what an earlier run has written as far as its journal goes, if it is still the same.
+
+        Raises:
+            StorageError: it is not.
+        """
+        rest = self.journal.size
+        with partial.open("rb") as handle:
+            while rest and (piece := handle.read(min(rest, _PIECE))):
+                self._digest.update(piece)
+                rest -= len(piece)
+        if rest or (self.journal.size and self._digest.hexdigest() != self.journal.sha256):
+            how = "is shorter than its journal says" if rest else "has changed since it was written"
+            raise StorageError(f"{partial} {how}. Start afresh, without --resume")
+        self._handle.truncate(self.journal.size)
 
     def write(self, lines: bytes, documents: int, statistics: Mapping[str, Statistics]) -> None:
         super().write(lines, documents, statistics)
+        self._digest.update(lines)
         if time.monotonic() - self._noted > _INTERVAL:
             self.note()
 
@@ -106,9 +131,8 @@ class _File(Output):
         """Bring the journal up to date."""
         with _writing(self._shown):
             os.fsync(self._handle.fileno())
-            temporary = self._path.with_name(f"{self._path.name}.new")
-            temporary.write_text(json.dumps(self.journal.to_json()), encoding="utf-8")
-            os.replace(temporary, self._path)
+            self.journal.sha256 = self._digest.hexdigest()
+            write_json(self._path, self.journal.to_json(), sealed=True)
         self._noted = time.monotonic()
 
     def finish(self, partial: Path, target: Path) -> None:
@@ -154,12 +178,11 @@ def opened_output(path: str | Path, about: dict[str, str], resume: bool) -> Iter
         return
     target = Path(os.path.realpath(path))
     partial = target.with_name(f"{target.name}.partial")
-    with contextlib.ExitStack() as stack:
+    if target.is_dir():
+        raise UsageError(f"{path} cannot be written: it is a folder. Name a file in it")
+    with only_run(target), contextlib.ExitStack() as stack:
         with _writing(str(path)):
-            if target.is_dir():
-                raise UsageError(f"{path} is a folder. Name a file in it")
             handle = stack.enter_context(partial.open("ab", buffering=0))
-        _lock(handle, partial, str(path))
         yield from _kept(handle, partial, target, str(path), about, resume)
 
 
@@ -173,28 +196,13 @@ def _streamed(path: str) -> Iterator[Output]:
         yield Output(handle, Journal(), path)
 
 
-def _lock(handle: BinaryIO, partial: Path, shown: str) -> None:
-    """Have the unfinished file for this run only.
-
-    Raises:
-        UsageError: another run has it.
-    """
-    ours = only_here(handle)
-    if ours and sys.platform != "win32":
-        ours = partial.exists() and os.path.samestat(os.fstat(handle.fileno()), partial.stat())
-    if not ours:
-        raise UsageError(f"{shown}: another run is writing it. Wait for its end, or write to another file")
-
-
 def _kept(
     handle: BinaryIO, partial: Path, target: Path, shown: str, about: dict[str, str], resume: bool
 ) -> Iterator[Output]:
     path = target.with_name(f"{target.name}.journal.json")
     journal = _journal(path, about, resume)
-    if os.fstat(handle.fileno()).st_size < journal.size:
-        raise StorageError(f"{partial} is shorter than {path} says. Start afresh, without --resume")
-    handle.truncate(journal.size)
     output = _File(handle, journal, shown, path)
+    output.go_on(partial)
     try:
         yield output
     except BaseException:

@@ -20,6 +20,7 @@ from typing import Any, BinaryIO, cast
 
 from tagweave.errors import FormatError, UsageError
 from tagweave.storage import plain_file
+from tagweave.writing import new_file
 
 STANDARD = "-"
 """The path that stands for standard input or standard output."""
@@ -273,24 +274,17 @@ def written(path: str | Path) -> Iterator[BinaryIO]:
         return
     try:
         target = Path(os.path.realpath(path))
-        if target.exists() and not target.is_file() and not target.is_dir():
+        if target.is_dir():
+            raise UsageError(f"{path} cannot be written: it is a folder. Name a file in it")
+        if target.exists() and not target.is_file():
             with target.open("wb") as device:
                 yield device
             return
-        yield from _written_and_renamed(target)
-    except OSError as error:
-        raise UsageError(f"{path} cannot be written: {error.strerror or error}") from None
-
-
-def _written_and_renamed(target: Path) -> Iterator[BinaryIO]:
-    temporary = target.with_name(f"{target.name}.{os.getpid()}.partial")
-    try:
         with contextlib.ExitStack() as stack:
-            handle: BinaryIO = stack.enter_context(temporary.open("wb"))
+            handle = stack.enter_context(new_file(target))
             if target.name.endswith(".gz"):
                 packed = gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=handle, mtime=0)
                 handle = cast(BinaryIO, stack.enter_context(packed))
             yield handle
-        os.replace(temporary, target)
-    finally:
-        temporary.unlink(missing_ok=True)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror or error}") from None
