@@ -40,6 +40,7 @@ LAYERS = [
     "spread",
     "evaluation",
     "windows",
+    "model_folders",
     "encoder",
     "classifier",
     "embeddings",

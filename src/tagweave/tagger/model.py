@@ -14,12 +14,13 @@ from tagweave import __version__
 from tagweave.annotations import Annotations
 from tagweave.classifier import all_word_logits, softmax, word_logits
 from tagweave.corpus import Corpus
-from tagweave.encoder import DEFAULT, Encoder, Precision, WordPieces, device, quiet, require_bert
+from tagweave.encoder import DEFAULT, Encoder, Precision, WordPieces, device, require_bert
 from tagweave.errors import NotFittedError, StorageError, UsageError
 from tagweave.labels import LabelSet
+from tagweave.model_folders import quiet
 from tagweave.report import in_markdown
 from tagweave.soft_labels import SoftLabels
-from tagweave.storage import new_folder, read_json, verify, write_json
+from tagweave.storage import as_saved, names_in, new_folder, read_json, records_in, verify, write_json
 from tagweave.tagger.reading import legal_scores, likeliest_entities
 from tagweave.tagger.targets import Objective, SoftTargets, targets
 from tagweave.windows import Windows
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 CONFIG = "tagweave.json"
 KIND = "tagger"
+_CONFIG_KEYS = {"kind", "tagger", "seed", "versions", "settings", "types", "history"}
 
 Output = Literal["linear", "crf"]
 """What stands on top of the encoder: every word's label for itself, or a CRF over the labels of a document."""
@@ -306,13 +308,16 @@ class Tagger:
         config = read_json(folder / CONFIG)
         if config.get("kind") != KIND:
             raise StorageError(f"{folder} holds a {config.get('kind')!r}, not a {KIND}")
-        if config.get("tagger") not in TAGGERS:
-            raise StorageError(f"{folder} holds a {config.get('tagger')!r} tagger, which this version does not know")
-        tagger = create(TAGGERS[config["tagger"]], config["settings"])
-        tagger.types_, tagger.history_ = tuple(config["types"]), config["history"]
-        tagger.encoder_ = Encoder.load(str(folder.absolute()))
-        tagger.model_ = tagger.encoder_.classifier(tagger._outputs(), seed=None)
-        tagger._restore(folder)
+        with as_saved(folder):
+            if config["tagger"] not in TAGGERS:
+                raise StorageError(f"{folder} holds a {config['tagger']!r} tagger, which this version does not know")
+            if unknown := sorted(set(config) - _CONFIG_KEYS):
+                raise StorageError(f"{folder}: unknown in its {CONFIG}: {', '.join(unknown)}")
+            tagger = create(TAGGERS[config["tagger"]], config["settings"])
+            tagger.types_, tagger.history_ = names_in(config, "types"), records_in(config, "history")
+            tagger.encoder_ = Encoder.load(str(folder.absolute()))
+            tagger.model_ = tagger.encoder_.classifier(tagger._outputs(), seed=None)
+            tagger._restore(folder)
         tagger.model_.to(device())
         return tagger
 
