@@ -258,11 +258,13 @@ def _tables(folder: Path) -> Iterator[Case]:
         "id_numbers": {"id": [1.5, 2.5], "tokens": [["a"], ["b"]]},
         "bytes": {"id": ["a"], "tokens": [[b"\xff\xfe"]]},
         "dates": {"id": pa.array([0], pa.timestamp("us")), "tokens": [["a"]]},
-        "uniform": {"id": ["a"], "tokens": pa.array([["a"] * 2_000_000], pa.list_(pa.string()))},
+        "uniform": {"id": ["a"], "tokens": pa.array([["a"] * 500_000], pa.list_(pa.string()))},
+        "uniform_without_end": {"id": ["a"], "tokens": pa.array([["a"] * 5_000_000], pa.list_(pa.string()))},
+        "long_text": {"id": ["a" * 50_000_000], "tokens": [["a"]]},
     }
     for name, columns in tables.items():
         path = folder / f"table_{name}.parquet"
-        pa.parquet.write_table(pa.table(columns), path)
+        pa.parquet.write_table(pa.table(columns), path, compression="zstd")
         yield Case(path, "cleanly" if name in ("no_rows", "uniform", "id_null", "tags_negative") else "refused")
     good = pa.table({"id": ["a"], "tokens": [["a"]], "ner_tags": [[0]]})
     for name, metadata in _METADATA.items():

@@ -19,9 +19,9 @@ from tagweave.formats import features
 from tagweave.formats.base import AnyPath, Format, NoOptions, placed
 from tagweave.formats.json_lines import json_object
 from tagweave.formats.problems import Problems
-from tagweave.formats.streams import STANDARD, read_text, shown_name, written
+from tagweave.formats.streams import STANDARD, packed_too_well, read_text, shown_name, too_well_packed, written
 from tagweave.formats.tables import ROWS, ReadTable, Table, TableWriter, held_by_tables, table_documents
-from tagweave.storage import new_folder, write_json
+from tagweave.storage import new_folder, plain_file, write_json
 
 _INFO, _STATE, _SPLITS = "dataset_info.json", "state.json", "dataset_dict.json"
 
@@ -45,8 +45,9 @@ def parquet_documents(path: AnyPath, options: ReadTable, problems: Problems) -> 
 
     _check_name(path)
     with _reading(path):
-        file = ParquetFile(path)
+        file = ParquetFile(plain_file(path))
     with file:
+        _check_size(file.metadata, Path(path))
         schema = file.schema_arrow
         table = Table(
             shown_name(path),
@@ -67,6 +68,23 @@ def _check_name(path: AnyPath) -> None:
         raise UsageError(
             f"{shown_name(path)}: a Parquet file is read from its end, and packed inside: name a plain file"
         )
+
+
+def _check_size(metadata: Any, path: Path) -> None:  # noqa: ANN401
+    """Refuse a file that holds far more than its size: a value that is repeated takes no room in it.
+
+    Raises:
+        FormatError: it is one.
+    """
+    for number in range(metadata.num_row_groups):
+        group = metadata.row_group(number)
+        values = sum(group.column(column).num_values for column in range(group.num_columns))
+        if packed_too_well(path.stat().st_size, max(group.total_byte_size, _LEAST_VALUE * values)):
+            raise FormatError(f"{path}: {too_well_packed('write it as JSON lines')}")
+
+
+_LEAST_VALUE = 4
+"""Bytes that a value takes in memory, at least."""
 
 
 def dataset_documents(path: AnyPath, options: ReadDataset, problems: Problems) -> Iterator[Document]:
@@ -140,12 +158,12 @@ def _data_files(folder: Path) -> list[Path]:
 
 
 def _schema(file: Path) -> Any:  # noqa: ANN401
-    with _reading(file), pa.memory_map(str(file)) as source, pa.ipc.open_stream(source) as stream:
+    with _reading(file), pa.memory_map(str(plain_file(file))) as source, pa.ipc.open_stream(source) as stream:
         return stream.schema
 
 
 def _streamed(file: Path) -> Iterator[Any]:
-    with pa.memory_map(str(file)) as source, pa.ipc.open_stream(source) as stream:
+    with pa.memory_map(str(plain_file(file))) as source, pa.ipc.open_stream(source) as stream:
         yield from stream
 
 
