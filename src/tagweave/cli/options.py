@@ -50,6 +50,16 @@ def tell(text: str, err: bool = False) -> None:
     typer.echo(printable(text), err=err)
 
 
+def check_no_stream(processes: int, *paths: Path | None) -> None:
+    """Check that several processes need not share a stream.
+
+    Raises:
+        UsageError: one of the files is standard input.
+    """
+    if processes > 1 and any(str(path) == "-" for path in paths):
+        raise UsageError(f"{processes} processes cannot all read standard input: give a file that each can open")
+
+
 def read_corpus(path: Path, sources: str | None = None, coarse: Iterable[str] = ()) -> "Corpus":
     """Read a file and keep the chosen sources."""
     from tagweave.formats import read

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tagweave import progress
-from tagweave.cli.options import choose, read_corpus, read_dev
+from tagweave.cli.options import check_no_stream, choose, read_corpus, read_dev
 from tagweave.config import create, parse_pairs, read_toml
 from tagweave.errors import UsageError, unknown_name
 
@@ -47,7 +47,8 @@ class Plan:
         from tagweave.team import join
 
         data = self.data
-        with join():
+        with join() as processes:
+            check_no_stream(processes.size, data.train, data.dev)
             train = read_corpus(data.train, data.sources, data.coarse)
             dev = None if data.dev is None else read_dev(data.dev, data.sources, data.coarse)
             for _ in self.training.run(train, dev, folder=data.out, resume=resume):

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from tagweave.cli.options import Dev, Encoder, Seed, Settings, choose, read_dev
+from tagweave.cli.options import Dev, Encoder, Seed, Settings, check_no_stream, choose, read_dev
 
 
 def train(
@@ -34,6 +34,7 @@ def train(
 
     tagger = create_tagger(kind, choose(parse_pairs(settings), encoder=encoder, seed=seed))
     with join() as processes:
+        check_no_stream(processes.size, labelled, dev)
         held_out = None if dev is None else read_dev(dev)
         tagger.fit(read(labelled), held_out, start_from=start)
         if processes.first:

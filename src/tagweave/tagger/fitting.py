@@ -2,10 +2,10 @@
 
 import copy
 import hashlib
-import itertools
 import shutil
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
@@ -20,6 +20,7 @@ from tagweave.corpus import Corpus
 from tagweave.encoder import Encoder, device, precision
 from tagweave.errors import DataError, StorageError, TagweaveWarning, UsageError, unknown_name
 from tagweave.evaluation import evaluate
+from tagweave.frozen import Kept, KeptStates, frozen_layers, layers_of, lower_parameters
 from tagweave.progress import say, track
 from tagweave.tagger.crf import NAME as CRF_NAME
 from tagweave.tagger.crf import RATE_FACTOR as CRF_RATE_FACTOR
@@ -73,6 +74,7 @@ class Fitting:
         else:
             _check_start(tagger, start)
             tagger.encoder_, tagger.model_ = start.encoder_, copy.deepcopy(start.model_).requires_grad_(True)
+        self._states: KeptStates | None = None
         _freeze(tagger.model_, tagger.frozen_layers)
         self._pieces = tagger.encoder_.pieces(corpus.tokens)
         self._objective.known &= ~self._pieces.vanished
@@ -123,7 +125,7 @@ class Fitting:
         """Summed loss and weight over the words of some windows; only known words with pieces of their own count."""
         if not len(chosen):  # the share of a process may be empty
             return self._objective.loss(chosen, chosen, torch.zeros(0, len(self._tagger._outputs()), device=device()))
-        words, outputs = self._tagger._logits(self._pieces, self._windows, chosen)
+        words, outputs = self._tagger._logits(self._pieces, self._windows, chosen, self._states)
         return self._objective.loss(chosen, words, outputs)
 
     def _share(self, chosen: NDArray[np.int64], rank: int, size: int) -> NDArray[np.int64]:
@@ -142,7 +144,25 @@ class Fitting:
     def run(self, folder: Path | None, resume: bool) -> Iterator[Epoch]:
         """Train epoch by epoch; at the end the tagger has the best weights."""
         self._team.check_same("documents or settings", self._fingerprint())
+        self._team.check_same("number formats (--set precision=float32 makes them one)", self._number_format)
         say(f"training {self._how()}")
+        with self._keeping():
+            yield from self._run(folder, resume)
+
+    @contextmanager
+    def _keeping(self) -> Iterator[None]:
+        """Inside the block, what the frozen layers say is kept: where the tagger was told to, or for this training."""
+        tagger, given = self._tagger, self._tagger.kept_
+        with Kept() as own:
+            tagger.keep(given if given is not None or tagger.epochs == 1 else own)
+            self._states = tagger._states(self._pieces, self._windows)
+            try:
+                yield
+            finally:
+                if given is None:
+                    tagger.keep(None)
+
+    def _run(self, folder: Path | None, resume: bool) -> Iterator[Epoch]:
         if folder is not None and self._team.from_first(lambda: self._prepare(folder)).facts["goes_on"] and resume:
             self._restore(folder)
         if not self._stops():
@@ -156,10 +176,13 @@ class Fitting:
 
     def _how(self) -> str:
         """By what the training is done, in words."""
-        threads, size, where = torch.get_num_threads(), self._team.size, device()
-        number_format = str(precision(self._tagger.precision, where)).removeprefix("torch.")
+        threads, size = torch.get_num_threads(), self._team.size
         together = f"in {size} processes, each " if size > 1 else ""
-        return f"{together}with {threads} thread{'s' * (threads > 1)} on {where.type}, in {number_format}"
+        return f"{together}with {threads} thread{'s' * (threads > 1)} on {device().type}, in {self._number_format}"
+
+    @property
+    def _number_format(self) -> str:
+        return str(precision(self._tagger.precision, device())).removeprefix("torch.")
 
     def _epochs(self) -> Iterator[Epoch]:
         loss = weight = 0.0
@@ -289,18 +312,13 @@ def _freeze(model: Any, layers: int | None) -> None:  # noqa: ANN401
     for module in model.modules():
         if isinstance(module, nn.Dropout):
             module.p = vars(module).setdefault("full_rate", module.p)
-    layers = model.config.num_hidden_layers // 2 if layers is None else layers
-    if not layers:
+    layers = frozen_layers(model, layers)
+    stack = layers_of(model)
+    if not layers or stack is None:
         return
-    body = model.base_model
-    stacks = [m for m in body.modules() if isinstance(m, nn.ModuleList) and len(m) == model.config.num_hidden_layers]
-    if not stacks or layers > len(stacks[0]):
-        raise UsageError(f"frozen_layers is {layers}, but the encoder has {model.config.num_hidden_layers} layers")
-    trained = {id(p) for layer in stacks[0][layers:] for p in layer.parameters()}
-    below = itertools.takewhile(lambda parameter: id(parameter) not in trained, body.parameters())
-    for parameter in below:
+    for parameter in lower_parameters(model, layers):
         parameter.requires_grad_(False)
-    for stack in (*stacks[0][:layers], body.embeddings):
-        for module in stack.modules():
+    for part in (*stack[:layers], model.base_model.embeddings):
+        for module in part.modules():
             if isinstance(module, nn.Dropout):
                 module.p = 0.0
