@@ -290,7 +290,7 @@ class SpreadCorpus(_Spread):
 def spread_crew(
     shards: Sequence[Path], processes: int = 1, *, engine: str = "local", address: str = "auto"
 ) -> Iterator[Crew]:
-    """Workers for some shards; they end with the block.
+    """Workers for some shards; they end with the block. Label models must be defined in a module, not in the script.
 
     Args:
         shards: files of documents that all workers see.
@@ -299,5 +299,5 @@ def spread_crew(
         address: of the Ray cluster.
     """
     size = max(1, min(processes, len(shards)))
-    with engine_of(engine, _Keeper(), size, address=address, gpus=0) as workers:
+    with engine_of(engine, _Keeper(), size, address=address, gpus=0, hidden=True) as workers:
         yield Crew(Team(workers, size), [Path(shard).absolute() for shard in shards])

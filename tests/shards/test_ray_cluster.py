@@ -3,13 +3,18 @@
 import os
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from shards.shard_functions import Logged, upper
 from tagweave.errors import MissingExtraError, ShardError, UsageError
+from tagweave.label_models import create_label_model
 from tagweave.shards import map_shards
+from tagweave.spread import SpreadCorpus, spread_crew
+from test_spread import assert_same, fatal, stored, write_shards
+from test_stored import COARSE
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'tagweave[ray]'")
 
@@ -51,6 +56,17 @@ def test_the_bytes_are_those_of_the_local_engine_also_when_a_worker_is_killed(
     map_shards(function, files, tmp_path / "ray", engine="ray", processes=2)
     assert content(tmp_path / "ray") == content(tmp_path / "local")
     assert (tmp_path / "log").read_text().split().count("b.txt") == 2
+
+
+def test_label_models_learn_what_they_learn_here_also_when_a_worker_is_killed(cluster: None, tmp_path: Path) -> None:
+    shards = write_shards(tmp_path / "in")
+    here = create_label_model("hmm", {"iterations": 3}).fit(stored(shards))
+    with spread_crew(shards, 2, engine="ray") as crew:
+        corpus = SpreadCorpus(crew, COARSE)
+        (tmp_path / "flag").touch()
+        assert list(corpus.each(partial(fatal, tmp_path / "flag"))) == [20, 30, 40]
+        assert not (tmp_path / "flag").exists()
+        assert_same(here, create_label_model("hmm", {"iterations": 3}).fit(corpus))
 
 
 def test_a_death_names_the_shard(cluster: None, files: list[Path], tmp_path: Path) -> None:

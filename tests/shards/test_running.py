@@ -130,6 +130,33 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.parametrize(
+    ("function", "guard"),
+    [("upper", "True"), ("partial(own, 'b')", "__name__ == '__main__'")],
+    ids=["module", "script"],
+)
+def test_scripts_need_a_guard_only_for_functions_of_their_own(
+    files: list[Path], tmp_path: Path, function: str, guard: str
+) -> None:
+    script = f"""
+from functools import partial
+from pathlib import Path
+from shards.shard_functions import upper
+from tagweave.shards import map_shards
+
+def own(start, shard, target):
+    target.write_text(start + shard.read_text())
+
+if {guard}:
+    folder = Path(__file__).parent
+    map_shards({function}, sorted((folder / "in").iterdir())[:1], folder / "out")
+"""
+    (tmp_path / "script.py").write_text(script)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    subprocess.run([sys.executable, str(tmp_path / "script.py")], env=environment, check=True)
+    assert (tmp_path / "out" / "a.txt").read_text() == ("A WORDS\n" if function == "upper" else "ba words\n")
+
+
 def started(folder: Path) -> subprocess.Popen[bytes]:
     """A run in a process of its own, slow at each shard."""
     script = folder / "script.py"

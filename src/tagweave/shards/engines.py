@@ -34,6 +34,7 @@ def engine_of(
     *,
     address: str = "auto",
     gpus: float | None = None,
+    hidden: bool = False,
 ) -> AbstractContextManager[Engine]:
     """The engine of that name.
 
@@ -43,6 +44,7 @@ def engine_of(
         processes: how many workers there will be.
         address: of the Ray cluster.
         gpus: graphics cards for each Ray worker.
+        hidden: whether processes need nothing of the script that runs here.
 
     Raises:
         UsageError: there is no such engine, or no cluster, or too small a one.
@@ -55,7 +57,7 @@ def engine_of(
         return ray_engine(hand, processes, address=address, gpus=gpus)
     from tagweave.shards.local import local_engine
 
-    return local_engine(hand)
+    return local_engine(hand, hidden)
 
 
 def check_engine(name: str, processes: int) -> None:

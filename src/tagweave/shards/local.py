@@ -17,10 +17,12 @@ class Local:
 
     Args:
         hand: what each of them gets a copy of.
+        hidden: whether they need nothing of the script that runs here, which then is not run once more in each.
     """
 
-    def __init__(self, hand: Any) -> None:  # noqa: ANN401
+    def __init__(self, hand: Any, hidden: bool) -> None:  # noqa: ANN401
         self._hand = hand
+        self._hidden = hidden
         self._started: list[Process] = []
 
     def start(self) -> Process:
@@ -30,7 +32,7 @@ class Local:
             UsageError: the function cannot be sent there.
         """
         with _one_thread():
-            worker = Process(_work, daemon=False)
+            worker = Process(_work, daemon=False, hidden=self._hidden)
         self._started.append(worker)
         try:
             self.send(worker, self._hand)
@@ -77,9 +79,9 @@ def _one_thread() -> Iterator[None]:
 
 
 @contextmanager
-def local_engine(hand: Any) -> Iterator[Local]:  # noqa: ANN401
-    """Processes of this machine, which end with the block."""
-    engine = Local(hand)
+def local_engine(hand: Any, hidden: bool) -> Iterator[Local]:  # noqa: ANN401
+    """Processes of this machine, which end with the block; see `Local`."""
+    engine = Local(hand, hidden)
     try:
         yield engine
     finally:
@@ -99,14 +101,21 @@ def _work(connection: Connection) -> None:
     """The life of a worker: it answers until nobody asks any more."""
     threading.Thread(target=end_with_parent, daemon=True).start()
     os.dup2(2, 1)  # what functions print must not get between results
-    hand, problem = None, None
     try:
-        hand = connection.recv()
-    except Exception as error:  # it cannot be unpickled
-        problem = ShardError(f"the function does not reach other processes: {type(error).__name__}: {error}")
-    while True:
-        try:
-            arguments = connection.recv()
-            connection.send(problem if hand is None else hand.work(*arguments))
-        except (EOFError, BrokenPipeError, ConnectionResetError):
-            return
+        hand = _received(connection)
+        while True:
+            arguments = _received(connection)
+            problem = next((each for each in (hand, arguments) if isinstance(each, ShardError)), None)
+            connection.send(problem or hand.work(*arguments))
+    except (EOFError, BrokenPipeError, ConnectionResetError):
+        return
+
+
+def _received(connection: Connection) -> Any:  # noqa: ANN401
+    """What was sent, or an error if it cannot be made here."""
+    try:
+        return connection.recv()
+    except (EOFError, ConnectionResetError):
+        raise
+    except Exception as error:
+        return ShardError(f"a function does not reach other processes: {type(error).__name__}: {error}")

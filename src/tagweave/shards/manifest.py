@@ -135,6 +135,15 @@ def settings_of(function: Any) -> dict[str, Any]:  # noqa: ANN401
     return {"name": _name(type(function)), "settings": json.loads(_json(values, f"a setting of {type(function)!r}"))}
 
 
+def of_script(settings: Mapping[str, Any]) -> bool:
+    """Whether a function is defined in the script that runs here.
+
+    >>> of_script({"name": "__main__.count"}), of_script({"name": "builtins.sorted"})
+    (True, False)
+    """
+    return '"__main__.' in json.dumps(settings)
+
+
 def _name(found: Any) -> str:  # noqa: ANN401
     name = f"{found.__module__}.{found.__qualname__}"
     if "<" in name:

@@ -18,7 +18,7 @@ from tagweave.errors import StorageError, TagweaveWarning, UsageError
 from tagweave.processes import only_here
 from tagweave.progress import say, track
 from tagweave.shards.engines import Team, check_engine, engine_of, lost
-from tagweave.shards.manifest import MANIFEST, Entry, Manifest, duplicates, fingerprint, settings_of
+from tagweave.shards.manifest import MANIFEST, Entry, Manifest, duplicates, fingerprint, of_script, settings_of
 from tagweave.shards.working import Died, Hand, Loading, Making, Outcome, Shard, Work, Written
 
 _LOCK = ".lock"
@@ -93,7 +93,8 @@ def map_shards(
     if retries < 0:
         raise UsageError(f"retries = {retries}: give 0 or more")
     folder = Path(os.path.realpath(out))
-    tasks = _tasks(function, shards, names, settings, folder)
+    about = {"function": settings_of(function), "settings": settings}
+    tasks = _tasks(about, shards, names, folder)
     with _only_run(folder) as manifest:
         waiting = deque(task for task in tasks if not _done(task, manifest))
         for task in waiting:
@@ -105,16 +106,15 @@ def map_shards(
         if waiting:
             total = len(waiting)
             size = min(processes, total)
-            with engine_of(engine, Hand(function), size, address=address, gpus=gpus) as workers:
+            hidden = not of_script(about)
+            with engine_of(engine, Hand(function), size, address=address, gpus=gpus, hidden=hidden) as workers:
                 outcomes = Team(workers, size).work(lambda _: waiting.popleft() if waiting else None)
                 for _ in track(_kept(outcomes, waiting, manifest, retries), "shards", total):
                     pass
         return replace(manifest, entries={task.name: manifest.entries[task.name] for task in tasks})
 
 
-def _tasks(
-    function: Work | Loading, shards: Sequence[Shard], names: Sequence[str] | None, settings: object, folder: Path
-) -> list[Making]:
+def _tasks(about: dict[str, Any], shards: Sequence[Shard], names: Sequence[str] | None, folder: Path) -> list[Making]:
     """The shards with names and fingerprints.
 
     Raises:
@@ -135,7 +135,6 @@ def _tasks(
             raise UsageError(f"shard {name!r}: {shard} is no file")
         if isinstance(shard, Path) and shard.resolve() == (folder / name).resolve():
             raise UsageError(f"shard {name!r} would be overwritten by its output. Choose another folder")
-    about = {"function": settings_of(function), "settings": settings}
     return [
         Making(name, _arguments(name, shard, folder), fingerprint=fingerprint(about, shard))
         for name, shard in zip(names, found, strict=True)
