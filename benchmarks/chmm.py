@@ -12,8 +12,9 @@ The step as people write it, below, is the published model with right mathematic
 and emissions; documents are padded to the longest of the batch; the tensor of emissions [documents, longest, sources,
 labels, labels] is built and goes through softmax and log-sum-exp with the votes; the recursion runs in log space, a
 step a token; torch differentiates through all of it; Adam. `forward` has the forward recursion only, whose gradient is
-that of the likelihood. `published` also has the backward recursion, marginals and pair marginals, and differentiates
-the expected log-likelihood through them, as the published code does.
+that of the likelihood. `published` does what the published code does: shared matrices are mixed in with weight zero,
+there is a backward recursion and a loop for the pair marginals, and the expected log-likelihood is differentiated
+through all of them.
 
 tagweave's `same model` has the same layers and the same objective; loss and gradient are compared with the step's
 before anything is timed. `default` is the model with its defaults: shared emissions, and neighbours in view.
@@ -96,44 +97,51 @@ class Step(nn.Module):
         self.sources, self.labels, self.full = sources, labels, full
         self.to_moves = nn.Linear(width, labels * labels)
         self.to_emissions = nn.Linear(width, sources * labels * labels)
+        self.shared_moves = nn.Parameter(torch.zeros(labels, labels))
+        self.shared_emissions = nn.Parameter(torch.zeros(sources, labels, labels))
 
     def forward(self, embeddings: Tensor, votes: Tensor, lengths: Tensor) -> Tensor:
         """The objective, summed over documents; embeddings and votes (one-hot) are padded."""
         shape = embeddings.shape[:2]
-        moves = torch.log_softmax(self.to_moves(embeddings).view(*shape, self.labels, self.labels), -1)
+        moves = self._logs(self.to_moves(embeddings).view(*shape, self.labels, self.labels), self.shared_moves)
         scores = self.to_emissions(embeddings).view(*shape, self.sources, self.labels, self.labels)
-        emissions = torch.log_softmax(scores, -1)
         said = votes.log()[:, :, :, None, :]
-        evidence = torch.logsumexp(emissions + said, -1).sum(2)
+        evidence = torch.logsumexp(self._logs(scores, self.shared_emissions) + said, -1).sum(2)
         there = torch.arange(shape[1]) < lengths[:, None]
         return self._expected(moves, evidence, there) if self.full else self._likelihood(moves, evidence, lengths)
 
-    def _alpha(self, moves: Tensor, evidence: Tensor) -> Tensor:
-        row = moves[:, 0, 0] + evidence[:, 0]
-        rows = [row]
+    def _logs(self, scores: Tensor, shared: Tensor) -> Tensor:
+        """Logarithms of rows that sum to one. The published code mixes shared matrices in, with a weight of zero."""
+        if not self.full:
+            return torch.log_softmax(scores, -1)
+        weight = 1.0
+        return ((1 - weight) * torch.softmax(shared, -1) + weight * torch.softmax(scores, -1)).clamp_min(1e-30).log()
+
+    def _alpha(self, moves: Tensor, evidence: Tensor) -> list[Tensor]:
+        rows = [moves[:, 0, 0] + evidence[:, 0]]
         for t in range(1, evidence.shape[1]):
-            row = torch.logsumexp(row[:, :, None] + moves[:, t], 1) + evidence[:, t]
-            rows.append(row)
-        return torch.stack(rows, 1)
+            rows.append(torch.logsumexp(rows[-1][:, :, None] + moves[:, t], 1) + evidence[:, t])
+        return rows
 
     def _likelihood(self, moves: Tensor, evidence: Tensor, lengths: Tensor) -> Tensor:
-        alpha = self._alpha(moves, evidence)
+        alpha = torch.stack(self._alpha(moves, evidence), 1)
         return torch.logsumexp(alpha[torch.arange(len(alpha)), lengths - 1], -1).sum()
 
     def _expected(self, moves: Tensor, evidence: Tensor, there: Tensor) -> Tensor:
         alpha = self._alpha(moves, evidence)
         row = torch.zeros_like(evidence[:, 0])
-        rows = [row]
+        beta = [row]
         for t in range(evidence.shape[1] - 1, 0, -1):
             before = torch.logsumexp(moves[:, t] + (evidence[:, t] + row)[:, None, :], 2)
             row = torch.where(there[:, t, None], before, row)
-            rows.append(row)
-        beta = torch.stack(rows[::-1], 1)
-        marginals = torch.softmax(alpha + beta, -1)
-        pairs = alpha[:, :-1, :, None] + moves[:, 1:] + (evidence + beta)[:, 1:, None, :]
-        pairs = torch.softmax(pairs.flatten(2), -1).view_as(pairs)
+            beta.insert(0, row)
+        marginals = torch.softmax(torch.stack(alpha, 1) + torch.stack(beta, 1), -1)
         total = (marginals[:, 0] * moves[:, 0, 0]).sum() + (marginals * evidence)[there].sum()
-        return total + (pairs * moves[:, 1:])[there[:, 1:]].sum()
+        pairs = []
+        for t in range(1, evidence.shape[1]):
+            pair = alpha[t - 1][:, :, None] + moves[:, t] + (evidence[:, t] + beta[t])[:, None, :]
+            pairs.append(torch.softmax(pair.flatten(1), -1).view_as(pair))
+        return total + (torch.stack(pairs, 1) * moves[:, 1:])[there[:, 1:]].sum()
 
 
 def made_up(documents: int) -> tuple[Corpus, NDArray[np.float16]]:

@@ -7,6 +7,7 @@ interpreter lock; what blocks add up is kept by block and added in the order of 
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +44,16 @@ def run_blocks(work: Callable[[int], None], blocks: int, threads: int) -> None:
         for block in range(blocks):
             work(block)
         return
-    with ThreadPoolExecutor(threads, "tagweave-chain") as pool:
-        for _ in pool.map(work, range(blocks)):
-            pass
+    for _ in _pool(threads).map(work, range(blocks)):
+        pass
+
+
+@cache
+def _pool(threads: int) -> ThreadPoolExecutor:
+    """Threads that wait for the next call; to start them anew each time takes as long as many a call."""
+    return ThreadPoolExecutor(threads, "tagweave-chain")
+
+
+if hasattr(os, "register_at_fork"):
+    # Threads do not live on in a forked process.
+    os.register_at_fork(after_in_child=_pool.cache_clear)
