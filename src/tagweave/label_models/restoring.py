@@ -6,9 +6,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tagweave.labels import OUTSIDE
-from tagweave.storage import names_in
-
 Axis = str | int
 """Length of an axis: a number, `sources`, `links`, `types`, `classes` (types and none), `votes` (also silence) or
 `labels` of the model, or a name of its own for a length that is the same wherever it stands."""
@@ -28,8 +25,6 @@ def check_config(config: Mapping[str, Any]) -> None:
         raise ValueError(f"unknown in the configuration: {', '.join(unknown)}")
     if not isinstance(config.get("settings"), dict):
         raise ValueError("settings is no table")
-    if OUTSIDE in names_in(config, "types"):
-        raise ValueError(f"{OUTSIDE!r} is among the types")
 
 
 def check_arrays(

@@ -22,6 +22,7 @@ from tagweave.errors import DataError, StorageError, TagweaveWarning, UsageError
 from tagweave.evaluation import evaluate
 from tagweave.frozen import Kept, KeptStates, frozen_layers, layers_of, lower_parameters
 from tagweave.progress import say, track
+from tagweave.storage import as_saved, records_in
 from tagweave.tagger.crf import NAME as CRF_NAME
 from tagweave.tagger.crf import RATE_FACTOR as CRF_RATE_FACTOR
 from tagweave.tagger.crf import SoftSequences
@@ -271,14 +272,17 @@ class Fitting:
 
     def _restore(self, folder: Path) -> None:
         notes = self._loop.restore(folder / "last")
-        now, then = self._fingerprint(), notes["fingerprint"]
+        now, then = self._fingerprint(), notes.get("fingerprint")
+        if not isinstance(then, dict):
+            raise StorageError(f"{folder} does not say of which training it is: choose another folder")
         changed = sorted(name for name in {*now, *then} if now.get(name) != then.get(name))
         if changed:
             raise StorageError(
                 f"{folder} holds the state of a training with other {', '.join(changed)}: give the same again, or "
                 "choose another folder"
             )
-        self._tagger.history_ = notes["history"]
+        with as_saved(folder):
+            self._tagger.history_ = [Epoch(**record)._asdict() for record in records_in(notes, "history")]
 
 
 def _level(corpus: Corpus, processes: Team) -> Corpus:

@@ -20,7 +20,7 @@ from tagweave.labels import LabelSet
 from tagweave.model_folders import quiet
 from tagweave.report import in_markdown
 from tagweave.soft_labels import SoftLabels
-from tagweave.storage import as_saved, names_in, new_folder, read_json, records_in, verify, write_json
+from tagweave.storage import as_saved, new_folder, read_json, records_in, types_in, verify, write_json
 from tagweave.tagger.reading import legal_scores, likeliest_entities
 from tagweave.tagger.targets import Objective, SoftTargets, targets
 from tagweave.windows import Windows
@@ -314,7 +314,7 @@ class Tagger:
             if unknown := sorted(set(config) - _CONFIG_KEYS):
                 raise StorageError(f"{folder}: unknown in its {CONFIG}: {', '.join(unknown)}")
             tagger = create(TAGGERS[config["tagger"]], config["settings"])
-            tagger.types_, tagger.history_ = names_in(config, "types"), records_in(config, "history")
+            tagger.types_, tagger.history_ = types_in(config), records_in(config, "history")
             tagger.encoder_ = Encoder.load(str(folder.absolute()))
             tagger.model_ = tagger.encoder_.classifier(tagger._outputs(), seed=None)
             tagger._restore(folder)
