@@ -19,6 +19,7 @@ from tagweave.annotating.running import TIME_LIMIT, described
 from tagweave.annotating.statistics import Report, Statistics, add_up
 from tagweave.errors import DataError, TagweaveWarning, UsageError, unknown_name
 from tagweave.formats import FORMATS, read, write
+from tagweave.formats.streams import STANDARD
 from tagweave.frames import Frame
 from tagweave.label_models import LabelModel
 from tagweave.labelling import needs_all, read_parts, store, write_labels
@@ -74,6 +75,16 @@ def shards_of(folder: str | Path) -> list[Path]:
     return shards
 
 
+def check_out(folder: str | Path, out: str | Path) -> None:
+    """Refuse a place for outputs that is no folder.
+
+    Raises:
+        UsageError: it is a file, or is named like one.
+    """
+    if str(out) == STANDARD or Path(out).is_file() or Path(out).name.endswith(SUFFIXES):
+        raise UsageError(f"{folder} is a folder of shards, so their outputs go into a folder too, which {out} is not")
+
+
 def annotate_folder(
     folder: str | Path,
     sources: str | Path,
@@ -105,6 +116,7 @@ def annotate_folder(
         DataError: the content of a shard is wrong.
     """
     begin = time.monotonic()
+    check_out(folder, out)
     path = Path(sources).absolute()
     found = load_sources(path)
     check(found, processes, time_limit)
@@ -176,6 +188,7 @@ def predict_folder(
         DataError: the content of a shard is wrong.
         StorageError: the folder of the model is incomplete or changed.
     """
+    check_out(folder, out)
     labels = Labels(Path(model).absolute(), output)
     labels.check()
     return map_shards(labels, shards_of(folder), out, **engine)
@@ -250,6 +263,7 @@ def label_folder(
         UsageError: the shards lack a source of the fit, or another run writes `out`.
         DataError: the content of a shard is wrong.
     """
+    check_out(folder, out)
     for name in model.sources_ or ():
         if name not in frame.sources:
             raise unknown_name("source", name, frame.sources)

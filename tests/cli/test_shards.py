@@ -61,6 +61,14 @@ def test_predict_and_annotate_give_a_folder(tagweave: CommandLine, encoder: str)
     assert json.loads(Path("weak/a.jsonl").read_text().splitlines()[0])["sources"]["lo"] == [[3, 4, "LOC"]]
 
 
+def test_a_cluster_that_is_not_there_is_named_at_once(tagweave: CommandLine) -> None:
+    pytest.importorskip("ray", reason="Ray is not installed: pip install 'tagweave[ray]'")
+    options = ["--model", "hmm", "--out", "labels", "--engine", "ray"]
+    for address in ("127.0.0.1:1", "nonsense"):
+        result = tagweave("aggregate", "train", *options, "--address", address)
+        assert (result.code, f"no Ray cluster is found at '{address}'" in result.words) == (2, True)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -69,10 +77,12 @@ def test_predict_and_annotate_give_a_folder(tagweave: CommandLine, encoder: str)
         (["aggregate", "train.jsonl", "--model", "hmm", "--processes", "2"], "--processes 2 shares out the files"),
         (["aggregate", "train", "--model", "hmm", "--engine", "rya"], "no engine is called 'rya'. Did you mean 'ray'"),
         (["predict", "nowhere", "train"], "nowhere"),
+        (["predict", "tagger", "train", "--out", "out.jsonl"], "so their outputs go into a folder too"),
+        (["annotate", "train", "--sources", "rules.toml", "--out", "-"], "so their outputs go into a folder too"),
     ],
 )
 def test_what_makes_no_sense_is_refused(tagweave: CommandLine, arguments: list[str], message: str) -> None:
-    result = tagweave(*arguments, "--out", "out")
+    result = tagweave(*arguments, *([] if "--out" in arguments else ["--out", "out"]))
     assert result.code in (1, 2)
     assert result.err.startswith("error: ")
     assert message in result.words

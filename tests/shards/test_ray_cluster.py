@@ -24,6 +24,7 @@ def cluster() -> Iterator[None]:
     """Two workers."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        patch.setenv("RAY_worker_niceness", "0")  # else workers get no time on a machine that does other things too
         patch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
         ray.init(
             address="local", num_cpus=2, num_gpus=0, include_dashboard=False, log_to_driver=False,

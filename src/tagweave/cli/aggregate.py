@@ -66,7 +66,7 @@ def aggregate(
     from tagweave import progress
     from tagweave.cli.scores import show_scores
     from tagweave.config import parse_pairs
-    from tagweave.folders import is_folder_of_shards, label_folder
+    from tagweave.folders import check_out, is_folder_of_shards, label_folder
     from tagweave.label_models import create_label_model
     from tagweave.labelling import needs_all
 
@@ -74,7 +74,9 @@ def aggregate(
     label_model = create_label_model(model, choose(chosen, seed=seed))
     workers: dict[str, Any] = {"processes": processes, "engine": engine, "address": address}
     target = train if apply is None else apply
-    if not is_folder_of_shards(target) and not is_folder_of_shards(train):
+    if is_folder_of_shards(target):
+        check_out(target, out)
+    elif not is_folder_of_shards(train):
         whole_file(train, engine, processes)
     whole = not is_folder_of_shards(target) and needs_all(out)
     with open_corpus(train, sources, coarse, whole=whole or not label_model.adds_up, **workers) as corpus:

@@ -3,6 +3,7 @@
 import math
 import os
 import re
+import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -152,14 +153,26 @@ def _connected(ray: Any, address: str, processes: int) -> Iterator[None]:  # noq
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         settings |= {"num_cpus": processes, "include_dashboard": False, "object_store_memory": _STORE}
     try:
+        _knock(address)
         ray.init(address=address, **settings)
-    except ConnectionError as error:
+    except (OSError, ValueError, RuntimeError) as error:
         hint = "Start one with `ray start --head`, or ask for a local one (address `local`)"
         raise UsageError(f"no Ray cluster is found at {address!r} ({error}). {hint}") from None
     try:
         yield
     finally:
         ray.shutdown()
+
+
+def _knock(address: str) -> None:
+    """Look whether somebody answers at an address `HOST:PORT`; Ray itself would try for minutes, then end the process.
+
+    Raises:
+        OSError: nobody does.
+    """
+    host, _, port = address.rpartition(":")
+    if host and port.isdecimal() and "/" not in address:
+        socket.create_connection((host, int(port)), timeout=10).close()
 
 
 def _ray() -> Any:  # noqa: ANN401
