@@ -4,12 +4,13 @@ import sys
 
 
 def main() -> None:
-    """Run the command line; an interrupt while it is being imported ends it as quietly as a later one."""
+    """Run the command line; an interrupt while it is being imported, or in its last moment, ends it quietly too."""
     try:
         from tagweave.cli import main as run
+
+        run()
     except KeyboardInterrupt:
         sys.exit(130)
-    run()
 
 
 if __name__ == "__main__":

@@ -46,7 +46,7 @@ class Process:
         self.task: Any = None
         self.connection, theirs = CONTEXT.Pipe()
         self.process = CONTEXT.Process(target=target, args=(theirs, *arguments), daemon=daemon)
-        with _undisturbed(), _without_main(hidden):
+        with undisturbed(), _without_main(hidden):
             self.process.start()
         theirs.close()
 
@@ -58,7 +58,7 @@ class Process:
 
 
 @contextmanager
-def _undisturbed() -> Iterator[None]:
+def undisturbed() -> Iterator[None]:
     """Let no interrupt (Ctrl-C) reach the processes that start here; this one gets it a moment later."""
     ensure_running()  # it would let interrupts in again
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})

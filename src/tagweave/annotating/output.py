@@ -182,7 +182,7 @@ def opened_output(path: str | Path, about: dict[str, str], resume: bool) -> Iter
         raise UsageError(f"{path} cannot be written: it is a folder. Name a file in it")
     with only_run(target), contextlib.ExitStack() as stack:
         with _writing(str(path)):
-            handle = stack.enter_context(partial.open("ab", buffering=0))
+            handle = stack.enter_context(open(partial, "ab", buffering=0, opener=not_elsewhere))
         yield from _kept(handle, partial, target, str(path), about, resume)
 
 

@@ -4,7 +4,6 @@ import json
 import os
 import sys
 import threading
-import time
 import traceback
 import warnings
 from pathlib import Path
@@ -14,6 +13,7 @@ from tagweave import progress
 from tagweave.benchmark.cells import Cell
 from tagweave.benchmark.executing import execute
 from tagweave.errors import TagweaveError
+from tagweave.stopping import Stopped, stoppable
 from tagweave.storage import write_json
 
 ERROR_FILE = "error.json"
@@ -24,17 +24,19 @@ def main(job: str) -> int:
     """Run the cell of a job; returns the exit status.
 
     Args:
-        job: `{"cell": {...}, "data": DIR, "out": DIR, "progress": true}`.
+        job: `{"cell": {...}, "data": DIR, "out": DIR, "progress": true, "ends_with_input": true}`.
     """
     values: dict[str, Any] = json.loads(job)
     cell, out = Cell.from_json(values["cell"]), Path(values["out"])
     progress.show(values["progress"])
     warnings.showwarning = _show_warning
-    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+    if values.get("ends_with_input"):
+        threading.Thread(target=_end_with_input, daemon=True).start()
     try:
-        execute(cell, Path(values["data"]), out)
-    except KeyboardInterrupt:
-        return 130
+        with stoppable():
+            execute(cell, Path(values["data"]), out)
+    except Stopped as stop:
+        return stop.code
     except Exception as error:
         known = isinstance(error, TagweaveError)
         cell.work(out).mkdir(parents=True, exist_ok=True)
@@ -46,10 +48,9 @@ def main(job: str) -> int:
     return 0
 
 
-def _end_with(parent: int) -> None:
-    """Ends this process when the one that started it has ended: else two could run the same cell."""
-    while os.getppid() == parent:
-        time.sleep(1)
+def _end_with_input() -> None:
+    """Ends this process when the one that started it has ended, whose pipe then closes: else two could run one cell."""
+    os.read(0, 1)
     os._exit(1)
 
 

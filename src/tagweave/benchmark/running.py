@@ -15,6 +15,7 @@ from tagweave.benchmark.datasets import Sources
 from tagweave.benchmark.process import ERROR_FILE
 from tagweave.benchmark.systems import parse_system
 from tagweave.errors import TagweaveError
+from tagweave.processes import undisturbed
 from tagweave.storage import read_json, write_json
 
 
@@ -130,14 +131,18 @@ def taken_from_alternate(cell: Cell, out: Path) -> dict[str, Any] | None:
 
 def _run_in_process(cell: Cell, data: Path, out: Path) -> None:
     job = {"cell": cell.to_json(), "data": str(data), "out": str(out), "progress": progress.shown()}
-    child = subprocess.Popen([sys.executable, "-m", "tagweave.benchmark.process", json.dumps(job)])
+    job["ends_with_input"] = True
+    command = [sys.executable, "-m", "tagweave.benchmark.process", json.dumps(job)]
+    with undisturbed():
+        child = subprocess.Popen(command, stdin=subprocess.PIPE)  # which ends with this process
     try:
         status = child.wait()
     except BaseException:
         _end(child)
         raise
-    if status == 130:
-        raise KeyboardInterrupt
+    finally:
+        assert child.stdin is not None
+        child.stdin.close()
     if status:
         reason = cell.work(out) / ERROR_FILE
         if reason.is_file():
@@ -148,9 +153,10 @@ def _run_in_process(cell: Cell, data: Path, out: Path) -> None:
 
 
 def _end(child: "subprocess.Popen[bytes]") -> None:
-    """Wait for a process that was interrupted together with this one, or else interrupt it."""
+    """Let a process put its things in order and end."""
+    child.terminate()
     try:
         child.wait(timeout=5)
     except subprocess.TimeoutExpired:
-        child.terminate()
+        child.kill()
         child.wait()

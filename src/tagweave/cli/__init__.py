@@ -23,6 +23,7 @@ from tagweave.cli.evaluate import evaluate
 from tagweave.cli.predict import predict
 from tagweave.cli.train import train
 from tagweave.errors import TagweaveError, TagweaveWarning, UsageError, shortened
+from tagweave.stopping import Stopped, stoppable
 from tagweave.team import launched, team
 
 app = typer.Typer(
@@ -40,6 +41,18 @@ app.add_typer(benchmark, name="benchmark")
 _TOGETHER = ("train", "alternate")
 """Commands that several processes work on together."""
 
+_running = [""]
+"""The command under way comes last."""
+
+_WITH_RESUME = "What was finished is kept: the same command with --resume goes on"
+_GOES_ON = {
+    "annotate": _WITH_RESUME,
+    "alternate": _WITH_RESUME,
+    "benchmark": "What was finished is kept: the same command goes on",
+}
+"""What to do after commands that can be gone on with."""
+_AGAIN = "What was there before is unchanged; shards that are finished are kept. Give the same command again"
+
 
 def _print_version(wanted: bool) -> None:
     if wanted:
@@ -56,6 +69,7 @@ def _options(
     ] = False,
 ) -> None:
     progress.show(not quiet)
+    _running.append(context.invoked_subcommand or "")
     if launched() and context.invoked_subcommand not in _TOGETHER:
         raise UsageError(
             f"{context.invoked_subcommand} does not work in several processes, only {' and '.join(_TOGETHER)} do: "
@@ -71,7 +85,8 @@ def main() -> None:
     warnings.simplefilter("always", TagweaveWarning)
     warnings.showwarning = _show_warning
     try:
-        app(prog_name="tagweave")
+        with stoppable():
+            app(prog_name="tagweave")
     except TagweaveError as error:
         _paragraph("error", str(error))
         sys.exit(error.exit_code)
@@ -84,9 +99,9 @@ def main() -> None:
     except MemoryError:
         _paragraph("error", "the memory of this machine is too small for this: give less at a time")
         sys.exit(1)
-    except KeyboardInterrupt:
-        _paragraph("stopped", "interrupted; what was finished is kept")
-        sys.exit(130)
+    except Stopped as stop:
+        _paragraph("stopped", f"{stop.how}. {_GOES_ON.get(_running[-1], _AGAIN)}")
+        sys.exit(stop.code)
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:

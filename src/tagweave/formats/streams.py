@@ -7,6 +7,7 @@ its size, and a line, or all of a text from standard input, `LONGEST_TEXT` bytes
 """
 
 import contextlib
+import errno
 import gzip
 import io
 import os
@@ -275,7 +276,7 @@ def written(path: str | Path) -> Iterator[BinaryIO]:
     try:
         target = Path(os.path.realpath(path))
         if target.is_dir():
-            raise UsageError(f"{path} cannot be written: it is a folder. Name a file in it")
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         if target.exists() and not target.is_file():
             with target.open("wb") as device:
                 yield device

@@ -1,0 +1,55 @@
+"""How a command ends when it is told to: Ctrl-C, `kill`, or a terminal that goes."""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+_WORDS = {"SIGINT": "interrupted", "SIGTERM": "told to end (SIGTERM)", "SIGHUP": "the terminal has gone (SIGHUP)"}
+
+_PATIENCE = 2.0
+"""Seconds after a signal in which more of them change nothing; then the next one ends the process as it is."""
+
+
+class Stopped(BaseException):
+    """A signal that ends the command; what is under way puts its things in order as with every other exception.
+
+    Attributes:
+        code: what the process returns, as shells have it.
+        how: in words.
+    """
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.code = 128 + number
+        self.how = _WORDS[signal.Signals(number).name]
+
+
+@contextmanager
+def stoppable() -> Iterator[None]:
+    """Inside the block, signals that end a process raise `Stopped`, unless whoever started it has them ignored."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    first: list[float] = []
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        if not first:
+            first.append(time.monotonic())
+            raise Stopped(number)
+        if time.monotonic() - first[0] > _PATIENCE:
+            os._exit(128 + number)
+
+    before = {}
+    for name in _WORDS:
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
+            before[number] = signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
