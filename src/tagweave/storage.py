@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from tagweave.errors import MissingExtraError, StorageError, TagweaveError, UsageError
 from tagweave.labels import OUTSIDE
-from tagweave.writing import new_file, only_run, replacement
+from tagweave.writing import LOCK, new_file, only_run, replacement
 
 CONFIG = "config.json"
 PARAMETERS = "parameters.safetensors"
@@ -80,6 +80,20 @@ def check_replaceable(folder: Path) -> None:
         raise StorageError(f"{folder} exists and was not written by tagweave: choose another place or remove it")
 
 
+def check_no_links(folder: Path) -> None:
+    """Check that what will be written into a folder stays in it.
+
+    Raises:
+        StorageError: there is a link in the folder, which could lead anywhere.
+    """
+    for place, folders, files in os.walk(folder):
+        for name in (*folders, *files):
+            if os.path.islink(os.path.join(place, name)):
+                raise StorageError(
+                    f"{os.path.join(place, name)} is a link, so it would be written elsewhere: remove it"
+                )
+
+
 @contextmanager
 def reserved(folder: Path) -> Iterator[None]:
     """Have the place of a folder for this run, before the work whose result it will hold.
@@ -95,6 +109,22 @@ def reserved(folder: Path) -> Iterator[None]:
     except OSError as error:
         raise UsageError(f"{folder} cannot be written: {error.strerror or error}") from None
     with only_run(folder):
+        yield
+
+
+@contextmanager
+def run_in(folder: Path) -> Iterator[None]:
+    """Have a folder for this run, step by step; it is made if it is not there.
+
+    Raises:
+        UsageError: another run has it, or nothing can be written there.
+    """
+    folder = Path(os.path.realpath(folder))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{folder} cannot be written: {error.strerror or error}") from None
+    with only_run(folder, folder / LOCK):
         yield
 
 
@@ -283,6 +313,15 @@ def write_json(path: Path, value: Mapping[str, Any], *, sealed: bool = False) ->
             handle.write(text.encode())
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror or error}") from None
+
+
+def as_json(value: Mapping[str, Any]) -> dict[str, Any]:
+    """What JSON makes of a value.
+
+    >>> as_json({"layers": (1, 2), "folder": Path("a")})
+    {'layers': [1, 2], 'folder': 'a'}
+    """
+    return dict(json.loads(_text(value)))
 
 
 def _text(value: Mapping[str, Any]) -> str:
