@@ -9,6 +9,7 @@ import hashlib
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -18,9 +19,10 @@ import numpy as np
 from tagweave.corpus import Corpus
 from tagweave.errors import DataError, StorageError
 from tagweave.evaluation import evaluate
+from tagweave.frozen import Kept
 from tagweave.label_models import LabelModel
 from tagweave.progress import say
-from tagweave.storage import read_json, write_json
+from tagweave.storage import as_json, read_json, run_in, write_json
 from tagweave.tagger import Tagger
 from tagweave.team import Parcel, send_folder, team
 
@@ -136,7 +138,8 @@ class AlternateTraining:
 
         Raises:
             DataError: a source has the name that the tagger gets, or dev has no gold.
-            StorageError: `folder` holds another run.
+            StorageError: `folder` holds another run, or is damaged.
+            UsageError: another process is at the run in `folder`, or it cannot be written.
         """
         for corpus in (train, dev):
             if corpus is not None and TAGGER_SOURCE in corpus.sources:
@@ -147,7 +150,8 @@ class AlternateTraining:
             with tempfile.TemporaryDirectory() as temporary:
                 yield from _Run(self, train.with_entities(None), dev, Path(temporary)).rounds(resume)
         else:
-            yield from _Run(self, train.with_entities(None), dev, Path(folder)).rounds(resume)
+            with run_in(Path(folder)):
+                yield from _Run(self, train.with_entities(None), dev, Path(folder)).rounds(resume)
 
     def fit(self, train: Corpus, dev: Corpus | None = None, **places: Any) -> Round:  # noqa: ANN401
         """Run to the end and give the best round; the arguments are those of `run`."""
@@ -200,12 +204,17 @@ class _Run:
     def __init__(self, plan: AlternateTraining, train: Corpus, dev: Corpus | None, folder: Path) -> None:
         self._plan, self._train, self._dev, self._folder = plan, train, dev, folder
         self._team = team()
+        self._kept = Kept()
         self._outcomes: list[Outcome] = []
         self._best: Round | None = None
         self._entities: Corpus | None = None
         """What the label model of the last round found."""
 
     def rounds(self, resume: bool) -> Iterator[Round]:
+        with self._kept:
+            yield from self._rounds(resume)
+
+    def _rounds(self, resume: bool) -> Iterator[Round]:
         self._open(resume)
         last: Round | None = None
         for found in self._finished():
@@ -226,19 +235,19 @@ class _Run:
         """The rounds that were finished before."""
         number = 0
         while (self._place(number) / _ROUND).exists():
-            found = read_json(self._place(number) / _ROUND)
+            with _made_anew(self._place(number)):
+                found = read_json(self._place(number) / _ROUND)
             yield Outcome(number, found["f1"], found["agreement"])
             number += 1
 
     def _load(self, outcome: Outcome) -> Round:
         """A round that was finished before, from its folder and that of its teacher."""
         place, before = self._place(outcome.number), self._place(outcome.number - 1)
-        return Round(
-            **vars(outcome),
-            label_model=LabelModel.load(place / _LABEL_MODEL),
-            teacher=Tagger.load(before / _TAGGER) if outcome.number else None,
-            tagger=Tagger.load(place / _TAGGER),
-        )
+        with _made_anew(before):
+            teacher = self._tagger(before) if outcome.number else None
+        with _made_anew(place):
+            label_model, tagger = LabelModel.load(place / _LABEL_MODEL), self._tagger(place)
+        return Round(**vars(outcome), label_model=label_model, teacher=teacher, tagger=tagger)
 
     def _taken(self, finished: Round) -> Round:
         if best_round(self._outcomes).number == finished.number:
@@ -257,19 +266,17 @@ class _Run:
         if not resume:
             if path.exists():
                 raise StorageError(f"{self._folder} holds a run already: resume it, or choose another folder")
-            self._folder.mkdir(parents=True, exist_ok=True)
         elif path.exists():
             found = read_json(path)
-            write_json(path.with_suffix(".new"), plan)
-            changed = sorted(k for k, v in read_json(path.with_suffix(".new")).items() if found.get(k) != v)
-            path.with_suffix(".new").unlink()
+            changed = sorted(name for name, value in as_json(plan).items() if found.get(name) != value)
             if changed:
                 raise StorageError(
                     f"{self._folder} holds a run with other {', '.join(changed)}: give the same again, or choose "
                     "another folder"
                 )
-        self._folder.mkdir(parents=True, exist_ok=True)
-        write_json(path, plan)
+        if not path.exists() and (self._folder / _ROUNDS).exists():
+            raise StorageError(f"{path} is missing, so nobody knows what {self._folder} holds: choose another folder")
+        write_json(path, plan, sealed=True)
 
     def _place(self, number: int) -> Path:
         return self._folder / _ROUNDS / str(number)
@@ -290,7 +297,7 @@ class _Run:
         tagger = self._fit_tagger(number, labelled, teacher)
         outputs: dict[str, LabelModel | Tagger] = {"label-model": label_model, "tagger": tagger}
         scores = self._team.from_first(lambda: Parcel({"f1": _f1(outputs, dev), "agreement": agreement})).facts
-        write_json(self._place(number) / _ROUND, {"number": number, **scores})
+        write_json(self._place(number) / _ROUND, {"number": number, **scores}, sealed=True)
         return Round(number, **scores, label_model=label_model, teacher=teacher, tagger=tagger)
 
     def _keep_entities(self, labelled: Corpus) -> None:
@@ -299,7 +306,8 @@ class _Run:
     def _fit_label_model(self, place: Path, train: Corpus, dev: Corpus | None) -> LabelModel:
         place = place / _LABEL_MODEL
         if place.exists():
-            return LabelModel.load(place)
+            with _made_anew(place):
+                return LabelModel.load(place)
         label_model = replace(self._plan.label_model)
         self._team.on_first(lambda: label_model.fit(train, dev).save(place))
         send_folder(self._team, place)
@@ -309,9 +317,11 @@ class _Run:
         place = self._place(number)
         if (place / _TAGGER).exists():
             shutil.rmtree(place / _TRAINING, ignore_errors=True)
-            return Tagger.load(place / _TAGGER)
+            with _made_anew(place / _TAGGER):
+                return self._tagger(place)
         tagger = self._plan.tagger if number == 0 else self._refined()
         tagger = replace(tagger, seed=tagger.seed + number)
+        tagger.kept_ = self._kept
         tagger.fit(
             labelled,
             self._dev,
@@ -321,6 +331,11 @@ class _Run:
         )
         tagger.save(place / _TAGGER)
         shutil.rmtree(place / _TRAINING, ignore_errors=True)
+        return tagger
+
+    def _tagger(self, place: Path) -> Tagger:
+        tagger = Tagger.load(place / _TAGGER)
+        tagger.keep(self._kept)
         return tagger
 
     def _refined(self) -> Tagger:
@@ -369,7 +384,20 @@ class _Run:
         output = max(best.f1, key=lambda name: best.f1[name]) if best.f1 else "tagger"
         history = [{"number": r.number, "f1": r.f1, "agreement": r.agreement} for r in self._outcomes]
         result = {"number": best.number, "output": output, "f1": best.f1, "agreement": best.agreement}
-        write_json(self._folder / _RESULT, {**result, "rounds": history})
+        write_json(self._folder / _RESULT, {**result, "rounds": history}, sealed=True)
+
+
+@contextmanager
+def _made_anew(place: Path) -> Iterator[None]:
+    """Where a step is damaged, the error says how to have it made anew.
+
+    Raises:
+        StorageError: it is damaged.
+    """
+    try:
+        yield
+    except StorageError as error:
+        raise StorageError(f"{error}. Remove {place} and resume: it is then made anew") from None
 
 
 def _taught(corpus: Corpus, teacher: Tagger) -> Corpus:

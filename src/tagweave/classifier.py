@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagweave.encoder import Encoder, Precision, WordPieces, device, precision
+from tagweave.frozen import Cut, KeptStates
 from tagweave.progress import track
 from tagweave.windows import Windows, batches
 
@@ -22,6 +23,7 @@ def word_logits(
     windows: Windows,
     chosen: NDArray[np.int64],
     number_format: Precision = "auto",
+    kept: KeptStates | None = None,
 ) -> "tuple[NDArray[np.int64], torch.Tensor]":
     """The words that belong to some windows, and the scores of their labels.
 
@@ -32,6 +34,7 @@ def word_logits(
         windows: over all words.
         chosen: numbers of windows.
         number_format: of the arithmetic.
+        kept: what the frozen layers say of the windows, see `states_of`; without it they are computed.
 
     Returns:
         numbers of words, of shape [words], and float32 scores of shape [words, labels].
@@ -43,7 +46,7 @@ def word_logits(
     batch = encoder.batch(pieces, windows, chosen)
     inputs = {name: tensor.to(where) for name, tensor in batch.inputs.items()}
     with torch.autocast(where.type, kind, enabled=kind != torch.float32):
-        logits = model(**inputs).logits
+        logits = model(**inputs).logits if kept is None else kept.logits(model, inputs, chosen)
     return batch.words, logits.flatten(0, 1)[torch.from_numpy(batch.positions).to(where)].float()
 
 
@@ -56,6 +59,7 @@ def all_word_logits(
     window: int,
     overlap: int,
     number_format: Precision = "auto",
+    cut: Cut | None = None,
 ) -> NDArray[np.float32]:
     """The scores of the labels of all words, of shape [words, labels], computed batch by batch.
 
@@ -67,6 +71,7 @@ def all_word_logits(
         window: most sub-word pieces in a window; the encoder's own limit where that is lower.
         overlap: pieces that neighbouring windows share.
         number_format: of the arithmetic.
+        cut: where the model is cut, if what its lower layers say of the words is to be kept.
 
     >>> encoder = Encoder.load("default")
     >>> model = encoder.classifier(["O", "B-LOC", "I-LOC"], seed=0).to(device())
@@ -78,13 +83,21 @@ def all_word_logits(
     pieces = encoder.pieces(words)
     windows = Windows.cut(pieces.counts, offsets, min(window, encoder.limit), overlap)
     plan = batches(windows.lengths(pieces.offsets) + encoder.added, _BATCH_PIECES)
+    kept = states_of(cut, encoder, pieces, windows, number_format)
     found = np.zeros((len(words), model.config.num_labels), np.float32)
     model.eval()
     for chosen in track(plan, "tagging", len(plan)):
         with torch.no_grad():
-            numbers, logits = word_logits(encoder, model, pieces, windows, chosen, number_format)
+            numbers, logits = word_logits(encoder, model, pieces, windows, chosen, number_format, kept)
             found[numbers] = logits.cpu().numpy()
     return found
+
+
+def states_of(
+    cut: Cut | None, encoder: Encoder, pieces: WordPieces, windows: Windows, number_format: Precision
+) -> KeptStates | None:
+    """What the layers below a cut say of windows; None where there is no cut or nothing is kept any more."""
+    return None if cut is None else cut.states(encoder, pieces, windows, precision(number_format, device()))
 
 
 def softmax(logits: NDArray[np.float32]) -> NDArray[np.float32]:

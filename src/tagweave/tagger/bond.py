@@ -12,6 +12,7 @@ import numpy as np
 from tagweave.corpus import Corpus
 from tagweave.encoder import Encoder, require_bert
 from tagweave.errors import UsageError
+from tagweave.frozen import Kept
 from tagweave.progress import say
 from tagweave.soft_labels import SoftLabels
 from tagweave.tagger.model import Epoch, Tagger
@@ -102,18 +103,32 @@ class BOND(Tagger):
     ) -> Iterator[Epoch]:
         """See `Tagger.fit_steps`; the folder gets a folder for each stage."""
         require_bert()
+        with Kept() as own:
+            yield from self._stages(corpus, dev, folder, resume, start_from, own if self.kept_ is None else self.kept_)
+
+    def _stages(
+        self,
+        corpus: Corpus,
+        dev: Corpus | None,
+        folder: Path | None,
+        resume: bool,
+        start_from: Tagger | Path | None,
+        kept: Kept,
+    ) -> Iterator[Epoch]:
         from tagweave.tagger.fitting import Fitting, highest_rate
 
         places = [None if folder is None else Path(folder) / f"stage-{stage}" for stage in (1, 2)]
         if not resume and team().first and places[1] is not None and (places[1] / "last").exists():
             shutil.rmtree(places[1])
         first = Tagger(**{f.name: getattr(self, f.name) for f in fields(Tagger) if f.init})
+        first.kept_ = kept
         yield from Fitting(first, _certain(corpus), dev, start_from, self.first_steps).run(places[0], resume)
         if self.fresh and start_from is not None:
             _check_tokenizer(self.encoder, first.encoder_)
 
         say("stage 2: the tagger learns from itself")
         student = replace(self, epochs=self.self_epochs, learning_rate=self.self_rate * highest_rate(first))
+        student.kept_ = kept
         student.teacher_ = copy.copy(first)
         student.teacher_.model_ = copy.deepcopy(first.model_).eval()
         corpus, start = corpus.with_types(first.labels.types), None if self.fresh else first
@@ -121,8 +136,9 @@ class BOND(Tagger):
             yield Epoch(**_second(epoch._asdict(), first.history_))
 
         self.history_ = first.history_ + [_second(row, first.history_) for row in student.history_]
-        kept = student if dev is None or any(row["best"] for row in self.history_ if row["stage"] == 2) else first
-        self.types_, self.encoder_, self.model_ = kept.types_, kept.encoder_, kept.model_
+        best = student if dev is None or any(row["best"] for row in self.history_ if row["stage"] == 2) else first
+        self.types_, self.encoder_, self.model_ = best.types_, best.encoder_, best.model_
+        self.keep(self.kept_)
 
     def _objective(self, corpus: Corpus) -> Objective:
         from tagweave.tagger.self_training import SelfTraining

@@ -4,11 +4,11 @@ import copy
 import hashlib
 import shutil
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 import numpy as np
 import torch
@@ -22,7 +22,7 @@ from tagweave.errors import DataError, StorageError, TagweaveWarning, UsageError
 from tagweave.evaluation import evaluate
 from tagweave.frozen import Kept, KeptStates, frozen_layers, layers_of, lower_parameters
 from tagweave.progress import say, track
-from tagweave.storage import as_saved, records_in
+from tagweave.storage import as_saved, check_no_links, records_in, verify
 from tagweave.tagger.crf import NAME as CRF_NAME
 from tagweave.tagger.crf import RATE_FACTOR as CRF_RATE_FACTOR
 from tagweave.tagger.crf import SoftSequences
@@ -31,6 +31,8 @@ from tagweave.tagger.targets import Objective
 from tagweave.team import Parcel, Team, team
 from tagweave.training import LoopSettings, TrainingLoop
 from tagweave.windows import batches, shares
+
+Result = TypeVar("Result")
 
 _BYTES_PER_PARAMETER = 32
 """Space for the best and the last state while one replaces another: 2 x (1 + 3) float32 numbers a parameter."""
@@ -251,6 +253,7 @@ class Fitting:
     def _prepare(self, folder: Path) -> Parcel:
         """Checks the space in the folder and whether it holds a state."""
         folder.mkdir(parents=True, exist_ok=True)
+        check_no_links(folder)
         needed = _BYTES_PER_PARAMETER * sum(p.numel() for p in self._tagger.model_.parameters())
         if (companion := self._tagger._companion()) is not None:
             needed += _BYTES_PER_COMPANION * sum(p.numel() for p in companion.parameters())
@@ -271,7 +274,7 @@ class Fitting:
         return {**own, **{name: list(value) if isinstance(value, tuple) else value for name, value in settings}}
 
     def _restore(self, folder: Path) -> None:
-        notes = self._loop.restore(folder / "last")
+        notes = _whole(folder, lambda: self._loop.restore(folder / "last"))
         now, then = self._fingerprint(), notes.get("fingerprint")
         if not isinstance(then, dict):
             raise StorageError(f"{folder} does not say of which training it is: choose another folder")
@@ -283,6 +286,20 @@ class Fitting:
             )
         with as_saved(folder):
             self._tagger.history_ = [Epoch(**record)._asdict() for record in records_in(notes, "history")]
+        if self._dev is not None and any(row["best"] for row in self._tagger.history_):
+            self._team.on_first(lambda: _whole(folder, lambda: verify(folder / "best")))
+
+
+def _whole(folder: Path, look: Callable[[], Result]) -> Result:
+    """What is found in the folder of a training; where it is damaged, the error says what to do.
+
+    Raises:
+        StorageError: it is damaged.
+    """
+    try:
+        return look()
+    except StorageError as error:
+        raise StorageError(f"{error}. Remove {folder}: this training then starts afresh") from None
 
 
 def _level(corpus: Corpus, processes: Team) -> Corpus:

@@ -17,6 +17,7 @@ from torch.nn.functional import kl_div, one_hot
 
 from tagweave.corpus import Corpus
 from tagweave.encoder import WordPieces
+from tagweave.frozen import KeptStates
 from tagweave.tagger.model import Tagger
 from tagweave.tagger.targets import targets
 from tagweave.team import team
@@ -82,15 +83,17 @@ class SelfTraining:
         """Words that stage 1 took to be in an entity."""
 
     @cached_property
-    def _cut(self) -> tuple[WordPieces, Windows]:
-        """The pieces and windows that the student is trained on."""
+    def _read(self) -> tuple[WordPieces, Windows, KeptStates | None]:
+        """The pieces and windows that the student is trained on, and what the frozen layers say of them."""
         pieces = self._teacher.encoder_.pieces(self._corpus.tokens)
-        return pieces, self._teacher._windows(pieces, self._corpus.offsets)
+        windows = self._teacher._windows(pieces, self._corpus.offsets)
+        return pieces, windows, self._teacher._states(pieces, windows)
 
     def loss(self, windows: NDArray[np.int64], words: NDArray[np.int64], outputs: Tensor) -> tuple[Tensor, float]:
         """See `Objective.loss`."""
         with torch.no_grad():
-            taught = self._teacher._logits(*self._cut, windows)[1] if len(windows) else outputs
+            pieces, cut, kept = self._read
+            taught = self._teacher._logits(pieces, cut, windows, kept)[1] if len(windows) else outputs
         known = torch.from_numpy(self.known[words]).to(outputs.device)
         return self_training_loss(outputs[known], taught[known], self._confidence, hard=self._hard)
 
