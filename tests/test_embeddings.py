@@ -1,5 +1,6 @@
 """Embeddings: one row a word, cached on disk."""
 
+import warnings
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,7 +13,7 @@ from tagweave import embeddings
 from tagweave.corpus import Corpus, Document
 from tagweave.embeddings import embed
 from tagweave.encoder import Encoder
-from tagweave.errors import StorageError, UsageError
+from tagweave.errors import StorageError, TagweaveWarning, UsageError
 
 WORDS = ["Orlin", "visited", "Vestara", "yesterday", "."]
 
@@ -79,7 +80,7 @@ def test_the_second_call_reads_the_file(tiny: str, cache: Path, monkeypatch: pyt
     assert np.array_equal(embed(corpus, tiny), first)
     part = corpus_of(["."], ["Orlin", "."], ["."]).subset([1])
     assert np.array_equal(embed(part, tiny), first)
-    assert [path.suffix for path in cache.iterdir()] == [".npy"]
+    assert len(list(cache.iterdir())) == 1
 
 
 def test_other_tokens_borders_or_settings_have_files_of_their_own(tiny: str, cache: Path) -> None:
@@ -91,13 +92,28 @@ def test_other_tokens_borders_or_settings_have_files_of_their_own(tiny: str, cac
     assert len(list(cache.iterdir())) == 5
 
 
-@pytest.mark.parametrize("damage", [b"", b"\x93NUMPY", None])
-def test_a_torn_file_is_computed_again(tiny: str, cache: Path, damage: bytes | None) -> None:
+@pytest.mark.parametrize("damage", ["emptied", "cut", "flipped", "missing"])
+@pytest.mark.parametrize("name", ["rows.npy", "manifest.json"])
+def test_what_is_damaged_is_computed_again(tiny: str, cache: Path, name: str, damage: str) -> None:
     corpus = corpus_of(["Orlin", "."])
     rows = np.array(embed(corpus, tiny))
-    (path,) = cache.iterdir()
-    path.write_bytes(path.read_bytes()[:-1] if damage is None else damage)
+    (place,) = cache.iterdir()
+    content = (place / name).read_bytes()
+    flipped = content[:-9] + bytes([content[-9] ^ 1]) + content[-8:]
+    if damage == "missing":
+        (place / name).unlink()
+    else:
+        (place / name).write_bytes({"emptied": b"", "cut": content[:-1], "flipped": flipped}[damage])
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        assert np.array_equal(embed(corpus, tiny), rows)
+    assert any("made anew" in str(warning.message) for warning in told) or (name, damage) == ("manifest.json", "cut")
     assert np.array_equal(embed(corpus, tiny), rows)
+
+
+def test_a_layer_that_does_not_exist(tiny: str) -> None:
+    with pytest.raises(UsageError, match="no layer 9, only 0 to 2"):
+        embed(corpus_of(["."]), tiny, layers=(9,))
 
 
 def test_an_argument_goes_before_the_variable(tiny: str, tmp_path: Path, cache: Path) -> None:

@@ -3,7 +3,7 @@
 import hashlib
 import os
 import shutil
-import tempfile
+import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 from tagweave.corpus import Corpus
 from tagweave.encoder import DEFAULT, Batch, Encoder, device, precision
-from tagweave.errors import StorageError, unknown_name
+from tagweave.errors import StorageError, TagweaveWarning, UsageError, unknown_name
 from tagweave.progress import track
-from tagweave.storage import CACHE_VARIABLE, cache_folder
+from tagweave.storage import CACHE_VARIABLE, cache_folder, new_folder, verify
 from tagweave.windows import Windows, batches
+from tagweave.writing import only_run
 
 if TYPE_CHECKING:
     import torch
@@ -31,6 +32,8 @@ WINDOW = 256
 OVERLAP = 64
 """Pieces that neighbouring windows of a long document share."""
 _BATCH_PIECES = 8192
+_ROWS = "rows.npy"
+"""The file in the folder that is kept."""
 
 
 def embed(
@@ -45,7 +48,7 @@ def embed(
 
     Long documents are read in overlapping windows, and each word is taken from where it has most context. A word that
     the tokenizer makes nothing of gets the row of the unknown piece. The result lies in a file that is mapped into
-    memory; a second call with the same tokens, encoder and settings opens that file.
+    memory; a second call with the same tokens, encoder and settings opens that file, if nothing has happened to it.
 
     Args:
         corpus: only its tokens and where documents end matter.
@@ -59,6 +62,10 @@ def embed(
 
     Raises:
         StorageError: there is not enough space for the file.
+        UsageError: a layer does not exist, or the folder cannot be written.
+
+    Warns:
+        TagweaveWarning: what was kept is damaged, and made anew.
 
     >>> from tagweave.corpus import Document
     >>> corpus = Corpus.from_documents([Document("d", ["Oslo", "is", "cold"])])
@@ -70,9 +77,14 @@ def embed(
     loaded = Encoder.load(encoder)
     folder = cache_folder("embeddings") if cache is None else Path(cache)
     settings = f"{VERSION} {loaded.identity} {tuple(layers)} {pooling} {WINDOW} {OVERLAP} {precision('auto', device())}"
-    path = folder / f"{_key(corpus, settings)}.npy"
-    found = _open(path, len(corpus.tokens))
-    return _compute(corpus, loaded, layers, pooling, path) if found is None else found
+    place = folder / _key(corpus, settings)
+    found = _open(place, len(corpus.tokens))
+    if found is not None:
+        return found
+    folder.mkdir(parents=True, exist_ok=True)
+    with only_run(place, waits=True):
+        found = _open(place, len(corpus.tokens))
+        return _compute(corpus, loaded, layers, pooling, place) if found is None else found
 
 
 def _key(corpus: Corpus, settings: str) -> str:
@@ -87,44 +99,60 @@ def _key(corpus: Corpus, settings: str) -> str:
     return digest.hexdigest()
 
 
-def _open(path: Path, rows: int) -> NDArray[np.float16] | None:
-    """The file, or None where there is none or it is not whole."""
+def _open(place: Path, rows: int) -> NDArray[np.float16] | None:
+    """What is kept, or None where there is nothing, or nothing whole."""
+    if not place.exists():
+        return None
     try:
-        found: NDArray[np.float16] = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError):
+        verify(place)
+        found: NDArray[np.float16] = np.load(place / _ROWS, mmap_mode="r", allow_pickle=False)
+    except (StorageError, OSError, ValueError, EOFError) as error:
+        warnings.warn(f"embeddings are made anew: {error}", TagweaveWarning, stacklevel=3)
         return None
     return found if found.dtype == np.float16 and found.ndim == 2 and len(found) == rows else None
 
 
 def _compute(
-    corpus: Corpus, encoder: Encoder, layers: Sequence[int], pooling: Pooling, path: Path
+    corpus: Corpus, encoder: Encoder, layers: Sequence[int], pooling: Pooling, place: Path
 ) -> NDArray[np.float16]:
     model: Any = encoder.model().to(device())
+    depth = int(model.config.num_hidden_layers)
+    if beyond := [layer for layer in layers if not -depth - 1 <= layer <= depth]:
+        raise UsageError(
+            f"layers: the encoder has no layer {beyond[0]}, only 0 to {depth} and, from the last, -1 and on"
+        )
     shape = (len(corpus.tokens), int(model.config.hidden_size) * len(layers))
     if not shape[0]:
         return np.zeros(shape, np.float16)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    needed, free = 2 * shape[0] * shape[1], shutil.disk_usage(path.parent).free
+    needed, free = 2 * shape[0] * shape[1], shutil.disk_usage(place.parent).free
     if needed > free:
         raise StorageError(
-            f"the embeddings need {needed / 1e6:.0f} MB of space in {path.parent}, but {free / 1e6:.0f} MB are free. "
+            f"the embeddings need {needed / 1e6:.0f} MB of space in {place.parent}, but {free / 1e6:.0f} MB are free. "
             f"Make room, or name another folder in {CACHE_VARIABLE}"
         )
-    handle, partial = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    os.close(handle)
-    try:
-        rows = np.lib.format.open_memmap(partial, "w+", np.float16, shape)
+    shutil.rmtree(place, ignore_errors=True)  # if there is anything, it is damaged
+    with new_folder(place) as work:
+        rows = np.lib.format.open_memmap(work / _ROWS, "w+", np.float16, shape)
+        _claim_space(work / _ROWS)
         for words, values in _rows(corpus, encoder, model, layers, pooling):
             rows[words] = values
         rows.flush()
         del rows
-        os.replace(partial, path)
-    finally:
-        Path(partial).unlink(missing_ok=True)
-    found = _open(path, shape[0])
+    found = _open(place, shape[0])
     if found is None:
-        raise StorageError(f"{path} was written but cannot be read back")
+        raise StorageError(f"{place} was written but cannot be read back")
     return found
+
+
+def _claim_space(path: Path) -> None:
+    """Take the space of a file that is mapped into memory: where a disk fills up later, the system kills who writes.
+
+    Raises:
+        OSError: there is too little.
+    """
+    if hasattr(os, "posix_fallocate"):
+        with path.open("r+b") as handle:
+            os.posix_fallocate(handle.fileno(), 0, path.stat().st_size)
 
 
 def _rows(
