@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from tagweave.evaluation import evaluate
 from tagweave.frozen import Kept
 from tagweave.label_models import LabelModel
 from tagweave.progress import say
-from tagweave.storage import as_json, read_json, run_in, write_json
+from tagweave.storage import as_json, as_saved, check_no_links, read_json, run_in, write_json
 from tagweave.tagger import Tagger
 from tagweave.team import Parcel, send_folder, team
 
@@ -182,15 +182,17 @@ def load_round(folder: Path) -> tuple[Round, Output]:
     if not (folder / _RESULT).is_file():
         raise StorageError(f"{folder} holds no finished alternate training: {_RESULT} is missing")
     result = read_json(folder / _RESULT)
-    teacher = Tagger.load(folder / _TEACHER) if result["number"] else None
-    found = Round(
-        result["number"],
-        result["f1"],
-        result["agreement"],
-        label_model=LabelModel.load(folder / _LABEL_MODEL),
-        teacher=teacher,
-        tagger=Tagger.load(folder / _TAGGER),
-    )
+    with as_saved(folder):
+        if result["output"] not in get_args(Output) or not isinstance(result["number"], int):
+            raise ValueError(f"{_RESULT} names no round and output")
+        found = Round(
+            result["number"],
+            dict(result["f1"].items()),
+            result["agreement"],
+            label_model=LabelModel.load(folder / _LABEL_MODEL),
+            teacher=Tagger.load(folder / _TEACHER) if result["number"] else None,
+            tagger=Tagger.load(folder / _TAGGER),
+        )
     return found, result["output"]
 
 
@@ -237,7 +239,9 @@ class _Run:
         while (self._place(number) / _ROUND).exists():
             with _made_anew(self._place(number)):
                 found = read_json(self._place(number) / _ROUND)
-            yield Outcome(number, found["f1"], found["agreement"])
+            with as_saved(self._place(number)):
+                outcome = Outcome(number, dict(found["f1"].items()), found["agreement"])
+            yield outcome
             number += 1
 
     def _load(self, outcome: Outcome) -> Round:
@@ -262,6 +266,7 @@ class _Run:
         send_folder(self._team, self._folder / _ROUNDS)
 
     def _prepare(self, plan: dict[str, Any], resume: bool) -> None:
+        check_no_links(self._folder)
         path = self._folder / _PLAN
         if not resume:
             if path.exists():

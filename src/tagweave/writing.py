@@ -28,6 +28,18 @@ _LOOK = 0.1
 """Seconds between two looks at a place that another run has."""
 
 
+def not_elsewhere(path: str | Path, flags: int) -> int:
+    """Opens a file whose name is ours, not the user's: for `open(..., opener=...)`.
+
+    A link under that name is not followed, since whoever made it would have a file elsewhere written, and a pipe under
+    it is not waited for.
+
+    Raises:
+        OSError: there is a link, a pipe without reader, or what else the system says.
+    """
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0), 0o666)
+
+
 @contextmanager
 def new_file(path: Path) -> Iterator[BinaryIO]:
     """A file that takes its name when the block ends without an error; until then an older one stays as it is.
@@ -110,7 +122,7 @@ def _clear(path: Path) -> None:
         found = [path.with_name(entry.name) for entry in entries if pattern.fullmatch(entry.name)]
     for left in found:
         with suppress(OSError):
-            handle = os.open(left, os.O_RDONLY)
+            handle = not_elsewhere(left, os.O_RDONLY)
             try:
                 if only_here(handle):
                     shutil.rmtree(left) if left.is_dir() else left.unlink()
@@ -186,7 +198,7 @@ def only_run(place: Path, lock: Path | None = None, *, waits: bool = False) -> I
 def _taken(lock: Path, waits: bool) -> IO[Any] | None:
     """The lock, or None where another run has it."""
     while True:
-        handle = lock.open("a", encoding="utf-8")
+        handle = open(lock, "a", encoding="utf-8", opener=not_elsewhere)
         if only_here(handle):
             with suppress(FileNotFoundError):
                 if os.path.samestat(os.fstat(handle.fileno()), lock.stat()):

@@ -19,7 +19,7 @@ from tagweave.errors import StorageError, UsageError
 from tagweave.formats.streams import STANDARD
 from tagweave.progress import say
 from tagweave.storage import read_json, write_json
-from tagweave.writing import only_run
+from tagweave.writing import not_elsewhere, only_run
 
 _INTERVAL = 1.0
 """Seconds between two entries in the journal."""

@@ -4,13 +4,14 @@ import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, get_args
 
-from tagweave.benchmark.datasets import Sources
+from tagweave.benchmark.datasets import DATASETS, Sources
 from tagweave.benchmark.systems import System, defaults, parse_system
-from tagweave.errors import StorageError
+from tagweave.errors import StorageError, unknown_name
 from tagweave.storage import read_json
 
+_LONGEST_NAME = 100
 State = Literal["missing", "finished", "stale"]
 
 
@@ -34,6 +35,14 @@ class Cell:
     gold_free: bool = False
     seed: int = 0
 
+    def __post_init__(self) -> None:
+        for what, name, known in (
+            ("data set", self.dataset, DATASETS),
+            ("choice of sources", self.sources, get_args(Sources)),
+        ):
+            if name not in known:
+                raise unknown_name(what, name, known)
+
     @property
     def parsed(self) -> System:
         """The system."""
@@ -47,7 +56,7 @@ class Cell:
         'chmm-alt.default.paper.gold-free.0'
         """
         system = self.parsed
-        encoder = re.sub(r"[^\w-]+", "_", Path(self.encoder).name)
+        encoder = re.sub(r"[^\w-]+", "_", Path(self.encoder).name)[:_LONGEST_NAME]
         parts = [system.name, encoder if system.has_encoder else "", self.sources]
         return ".".join([*filter(None, parts), *["gold-free"] * self.gold_free, str(self.seed)])
 

@@ -48,6 +48,8 @@ _OTHER = {
 }
 _ASTRAL = re.compile("[\U00010000-\U0010ffff]")
 _NOT_IN_A_NAME = re.compile(r"[^\w.-]")
+_DEVICE = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\.|$)", re.IGNORECASE)
+"""Names that Windows has for devices."""
 _LINE = re.compile(r"[^\s](?:[^\r\n]*[^\s])?")
 _LONGEST_NAME = 200
 
@@ -219,6 +221,7 @@ class _FileNames:
             AlignmentError: another document has it.
         """
         name = _NOT_IN_A_NAME.sub("_", re.sub(r"^\.", "_", document)) or "_"
+        name = f"_{name}" if _DEVICE.match(name) else name
         if len(name.encode()) > _LONGEST_NAME:
             raise AlignmentError(
                 f"{self._path}: the document id {document[:60]!r}... is too long for the name of a file"

@@ -21,7 +21,7 @@ from tagweave.formats.json_lines import json_object
 from tagweave.formats.problems import Problems
 from tagweave.formats.streams import STANDARD, packed_too_well, read_text, shown_name, too_well_packed, written
 from tagweave.formats.tables import ROWS, ReadTable, Table, TableWriter, held_by_tables, table_documents
-from tagweave.storage import new_folder, plain_file, write_json
+from tagweave.storage import is_inside, new_folder, plain_file, write_json
 
 _INFO, _STATE, _SPLITS = "dataset_info.json", "state.json", "dataset_dict.json"
 
@@ -141,7 +141,7 @@ def _split(folder: Path, split: str | None) -> Path:
 
 def _is_plain(name: str) -> bool:
     """Whether a name leads to nowhere else."""
-    return Path(name).name == name
+    return is_inside(name) and "/" not in name
 
 
 def _data_files(folder: Path) -> list[Path]:

@@ -1,9 +1,7 @@
 """`map_shards`: one function over many shards, with what is done kept through breaks of every kind."""
 
-import json
 import os
 import shutil
-import socket
 import time
 import uuid
 import warnings
@@ -15,13 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from tagweave.errors import StorageError, TagweaveWarning, UsageError
-from tagweave.processes import only_here
 from tagweave.progress import say, track
 from tagweave.shards.engines import Team, check_engine, engine_of, lost
 from tagweave.shards.manifest import MANIFEST, Entry, Manifest, duplicates, fingerprint, of_script, settings_of
 from tagweave.shards.working import Died, Hand, Loading, Making, Outcome, Shard, Work, Written
+from tagweave.storage import check_no_links, run_in
 
-_LOCK = ".lock"
 _ASIDE = ".unfinished"
 
 _INTERVAL = 1.0
@@ -200,40 +197,19 @@ def _place(written: Written, path: Path) -> None:
 
 @contextmanager
 def _only_run(folder: Path) -> Iterator[Manifest]:
-    """Have a folder for this run only.
-
-    The lock goes with its process, however that ends; what stands in it is for people.
+    """Have a folder for this run only, with its manifest.
 
     Raises:
         UsageError: another run has it, or it cannot be written.
         StorageError: it holds something else.
     """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if not (folder / MANIFEST).exists() and any(path.name != _LOCK for path in folder.iterdir()):
+    with run_in(folder):
+        if not (folder / MANIFEST).exists() and any(path.name[0] != "." for path in folder.iterdir()):
             raise StorageError(f"{folder} exists and was not written by map_shards: choose another place or empty it")
-        handle = (folder / _LOCK).open("a+", encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"{folder} cannot be written: {error.strerror or error}") from None
-    with handle:
-        if not only_here(handle):
-            handle.seek(0)
-            raise UsageError(f"{folder}: another run is writing it ({_holder(handle.read())}). Wait for its end")
-        handle.truncate(0)
-        handle.write(json.dumps({"pid": os.getpid(), "host": socket.gethostname()}))
-        handle.flush()
+        check_no_links(folder)
         shutil.rmtree(folder / _ASIDE, ignore_errors=True)
         manifest = Manifest.read(folder) if (folder / MANIFEST).exists() else Manifest(folder)
         try:
             yield manifest
         finally:
             shutil.rmtree(folder / _ASIDE, ignore_errors=True)
-            handle.truncate(0)
-
-
-def _holder(text: str) -> str:
-    try:
-        values = json.loads(text)
-        return f"process {values['pid']} on {values['host']}"
-    except (ValueError, KeyError, TypeError):
-        return "it is just starting or ending"
