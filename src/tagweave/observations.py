@@ -10,7 +10,6 @@ from functools import partial
 from itertools import chain
 from typing import Literal, TypeVar, get_args
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
@@ -20,6 +19,7 @@ from tagweave.errors import AlignmentError, unknown_name
 from tagweave.labels import LabelSet, StateSpace
 from tagweave.parts import each
 from tagweave.soft_labels import SoftLabels
+from tagweave.vote_kernels import count, gather, speaks_anyone, speaks_in, vote_outside
 
 Result = TypeVar("Result")
 
@@ -114,7 +114,7 @@ class Observations:
             Log-probabilities of shape [tokens, labels].
         """
         tables = np.log(np.einsum("kij,pj->kpi", emissions[self.hard], self.patterns))
-        evidence = _gather(self.votes, tables)
+        evidence = gather(self.votes, tables)
         for column, position in enumerate(self.soft_positions):
             said = self.soft[:, column].astype(np.float64)
             voted = said.sum(axis=1) > 0
@@ -130,8 +130,7 @@ class Observations:
         Returns:
             Of shape [hard sources, labels, patterns].
         """
-        counted: NDArray[np.float64] = _count(self.votes, weights, len(self.patterns))
-        return counted
+        return count(self.votes, weights, len(self.patterns))
 
     def of_no_token(self) -> "Observations":
         """The same of no token: what the parts of a corpus have in common."""
@@ -318,62 +317,24 @@ def settle_silence(
     if silence == "always":
         return
     unit, _, strict = silence.partition("-")
-    scope = document if unit == "sentence" else corpus.group_numbers[document] if unit == "document" else None
-    anyone = np.zeros(len(votes), bool)
-    for speaks in _speakers(votes, soft):
-        anyone |= speaks
-    for column, speaks in enumerate(_speakers(votes, soft)):
-        is_hard = column < votes.shape[1]
-        said = votes[:, column] != ABSTAIN if is_hard else soft[:, column - votes.shape[1]].any(axis=1)
-        for_outside = ~said & ran[document, column]
-        if silence == "token":
-            for_outside &= ~anyone
-        elif scope is not None:
-            somewhere = _anywhere(speaks, scope)
-            for_outside &= somewhere if strict else somewhere | ~_anywhere(anyone, scope)
-        if is_hard:
-            votes[for_outside, column] = 0
-        else:
-            soft[for_outside, column - votes.shape[1], 0] = 1
-
-
-def _speakers(votes: NDArray[np.int8], soft: NDArray[np.float32]) -> Iterator[NDArray[np.bool_]]:
-    """For each source, where it votes for an entity, of shape [tokens]."""
-    for column in range(votes.shape[1]):
-        yield votes[:, column] > 0
+    hard, speaking = votes.shape[1], soft[:, :, 1:].sum(axis=2) > 0.5
+    may = ran
+    if unit in ("sentence", "document"):
+        found = np.concatenate([speaks_in(votes, document, len(ran)), _anywhere(speaking, document, len(ran))], axis=1)
+        if unit == "document":
+            groups = corpus.group_numbers
+            found = _anywhere(found, groups, int(groups.max(initial=-1)) + 1)[groups]
+        may = ran & (found if strict else found | ~found.any(axis=1, keepdims=True))
+    spoken_for = speaks_anyone(votes) | speaking.any(axis=1) if silence == "token" else None
+    vote_outside(votes, document, np.ascontiguousarray(may[:, :hard]), spoken_for)
     for column in range(soft.shape[1]):
-        yield soft[:, column, 1:].sum(axis=1) > 0.5
+        silent = ~soft[:, column].any(axis=1) & may[document, hard + column]
+        soft[silent if spoken_for is None else silent & ~spoken_for, column, 0] = 1
 
 
-def _anywhere(mask: NDArray[np.bool_], scope: NDArray[np.integer]) -> NDArray[np.bool_]:
-    """For each token, whether the mask holds somewhere in the token's scope."""
-    found = np.zeros(int(scope.max(initial=-1)) + 1, bool)
-    found[scope[mask]] = True
-    everywhere: NDArray[np.bool_] = found[scope]
-    return everywhere
-
-
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
-def _gather(votes: NDArray[np.int8], tables: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Sum of `tables[source, vote]` over the sources that vote, of shape [tokens, labels]."""
-    evidence = np.zeros((votes.shape[0], tables.shape[2]))
-    for token in range(votes.shape[0]):
-        for source in range(votes.shape[1]):
-            vote = votes[token, source]
-            if vote >= 0:
-                for label in range(tables.shape[2]):
-                    evidence[token, label] += tables[source, vote, label]
-    return evidence
-
-
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
-def _count(votes: NDArray[np.int8], weights: NDArray[np.floating], patterns: int) -> NDArray[np.float64]:
-    """Weight of each label under each vote, of shape [sources, labels, patterns]."""
-    counted = np.zeros((votes.shape[1], weights.shape[1], patterns))
-    for token in range(votes.shape[0]):
-        for source in range(votes.shape[1]):
-            vote = votes[token, source]
-            if vote >= 0:
-                for label in range(weights.shape[1]):
-                    counted[source, label, vote] += weights[token, label]
-    return counted
+def _anywhere(mask: NDArray[np.bool_], scope: NDArray[np.integer], scopes: int) -> NDArray[np.bool_]:
+    """For each column, whether the mask holds somewhere in a scope, of shape [scopes, columns]."""
+    found = np.zeros((scopes, mask.shape[1]), bool)
+    for column in range(mask.shape[1]):
+        found[scope[mask[:, column]], column] = True
+    return found

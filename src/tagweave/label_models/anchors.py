@@ -98,8 +98,8 @@ def count(labels: NDArray[np.int16], observations: Observations) -> Counts:
     later = np.ones(len(labels), bool)
     later[first] = False
     places = np.flatnonzero(later)
-    moves = np.zeros((size, size))
-    np.add.at(moves, (labels[places - 1], labels[places]), 1)
+    pairs = labels[places - 1].astype(np.int64) * size + labels[places]
+    moves = np.bincount(pairs, minlength=size * size).reshape(size, size).astype(np.float64)
     start = np.bincount(labels[first], minlength=size).astype(np.float64)
     emissions, done = np.zeros((len(observations.sources), size, size)), 0
     for part in observations.batches():

@@ -141,7 +141,8 @@ class ConditionalNetwork(nn.Module):
             weights = torch.cat([weights, self.to_emissions.weight])
         mean, inverse = self.scale
         weights = weights * inverse
-        return project(batch.features, batch.rows, weights) - weights @ mean
+        products: Tensor = project(batch.features, batch.rows, weights) - weights @ mean
+        return products
 
     def _moves(self, batch: Batch, scores: Tensor) -> Tensor:
         """What each label after each label adds, of shape [tokens, labels, labels]."""

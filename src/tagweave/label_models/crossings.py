@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from tagweave.annotations import Annotations
 from tagweave.corpus import Corpus
+from tagweave.label_models.distinct import distinct_rows
 
 
 def without_crossings(corpus: Corpus) -> Corpus:
@@ -30,9 +31,10 @@ def without_crossings(corpus: Corpus) -> Corpus:
     if not columns:
         return corpus
     places = np.concatenate([_places(column, corpus) for column in columns.values()])
-    spans, inverse, votes = np.unique(places, axis=0, return_inverse=True, return_counts=True)
-    order = np.lexsort((spans[:, 0], -votes, spans[:, 0] - spans[:, 1]))
-    kept = _keep(spans[order], int(corpus.offsets[-1]))[np.argsort(order)][inverse.ravel()]
+    (starts, lengths), numbers, votes = distinct_rows(places[:, 0], places[:, 1] - places[:, 0])
+    order = np.lexsort((starts, -votes, -lengths))
+    spans = np.stack([starts, starts + lengths], axis=1)
+    kept = _keep(spans[order], int(corpus.offsets[-1]))[np.argsort(order)][numbers]
     sources, done = dict(corpus.sources), 0
     for name, column in columns.items():
         entity = column.type_ids > 0

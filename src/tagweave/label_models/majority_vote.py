@@ -13,6 +13,7 @@ from tagweave.label_models.base import LabelModel
 from tagweave.labels import LabelSet
 from tagweave.observations import Observations, observe
 from tagweave.soft_labels import SoftLabels
+from tagweave.vote_kernels import as_shares, first_of_the_best, gather
 
 
 @dataclass(kw_only=True)
@@ -45,7 +46,7 @@ class MajorityVote(LabelModel):
         observations = observe(corpus, self.state_space, self.silence)
         labels, shares = observations.labels, vote_shares(observations, self._weights())
         order = preference(labels)
-        winners = order[np.isclose(shares, shares.max(axis=1, keepdims=True))[:, order].argmax(axis=1)]
+        winners = first_of_the_best(shares, order)
         entities = Annotations.from_labels(winners, corpus.offsets, labels)
         if labels.state_space == "io":
             return SoftLabels.from_io(corpus.types, corpus.offsets, shares), entities
@@ -66,18 +67,11 @@ def vote_shares(observations: Observations, weights: NDArray[np.floating] | None
     Returns:
         Of shape [tokens, labels]; rows sum to one.
     """
-    size = len(observations.labels)
-    count = np.zeros((int(observations.offsets[-1]), size))
-    for k in range(len(observations.sources)):
-        count += observations.source(k) * (1.0 if weights is None else weights[k])
-    return as_shares(count)
-
-
-def as_shares(count: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Counts of votes, of shape [tokens, labels], as shares; all for O where there are none."""
-    total = count.sum(axis=1, keepdims=True)
-    voted: NDArray[np.float64] = np.where(total > 0, count / np.maximum(total, 1e-300), np.eye(count.shape[1])[0])
-    return voted
+    share = np.ones(len(observations.sources)) if weights is None else np.asarray(weights, np.float64)
+    counts = gather(observations.votes, share[observations.hard, None, None] * observations.patterns)
+    for column, position in enumerate(observations.soft_positions):
+        counts += share[position] * observations.soft[:, column]
+    return as_shares(counts)
 
 
 def preference(labels: LabelSet) -> NDArray[np.int64]:

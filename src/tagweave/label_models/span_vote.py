@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from tagweave.annotations import Annotations
 from tagweave.corpus import Corpus
 from tagweave.label_models.base import LabelModel
+from tagweave.label_models.distinct import distinct_rows
 from tagweave.label_models.restoring import Axis
 from tagweave.labels import LabelSet
 from tagweave.parts import each
@@ -73,12 +74,13 @@ class SpanVote(LabelModel):
     def _candidates(self, corpus: Corpus) -> tuple[Annotations, NDArray[np.int64]]:
         """Distinct spans of fine types, and how many sources have each."""
         columns = [_spans(column) for column in corpus.sources.values()]
-        documents = np.concatenate([column.documents for column in columns])
-        table = np.stack(
-            [documents, *(np.concatenate([getattr(c, n) for c in columns]) for n in ("starts", "ends", "type_ids"))],
-            axis=1,
-        ).astype(np.int64)
-        rows, votes = np.unique(table, axis=0, return_counts=True)
+        starts = np.concatenate([corpus.offsets[column.documents] + column.starts for column in columns])
+        lengths = np.concatenate([column.ends - column.starts for column in columns])
+        types = np.concatenate([column.type_ids for column in columns])
+        (starts, lengths, types), _, votes = distinct_rows(starts, lengths, types)
+        documents = np.searchsorted(corpus.offsets, starts, side="right") - 1
+        starts = starts - corpus.offsets[documents]
+        rows = np.stack([documents, starts, starts + lengths, types], axis=1)
         rows, votes = self._settle_coarse(rows, votes, corpus)
         opposed = _votes_for_outside(rows, votes, corpus.offsets)
         kept = (rows[:, 3] > 0) & (opposed <= votes)
@@ -97,6 +99,8 @@ class SpanVote(LabelModel):
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Give every span of a coarse type one of its members; spans that become equal add up their votes."""
         fine = len(corpus.types)
+        if not (rows[:, 3] > fine).any():
+            return rows, votes
         rows = rows.copy()
         for row in np.flatnonzero(rows[:, 3] > fine):
             document, start, end, number = rows[row]

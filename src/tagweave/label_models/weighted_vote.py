@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from tagweave.corpus import Corpus
 from tagweave.errors import UsageError, unknown_name
 from tagweave.label_models.base import not_fitted
-from tagweave.label_models.majority_vote import MajorityVote, as_shares
+from tagweave.label_models.majority_vote import MajorityVote
 from tagweave.label_models.restoring import Axis
 from tagweave.observations import Observations, each_batch, observe
 from tagweave.report import Table
 from tagweave.stored import observed
+from tagweave.vote_kernels import as_shares
 
 
 @dataclass(kw_only=True)
