@@ -95,15 +95,20 @@ def check_no_links(folder: Path) -> None:
 
 
 @contextmanager
-def reserved(folder: Path) -> Iterator[None]:
+def reserved(folder: Path, *, ours: bool = False) -> Iterator[None]:
     """Have the place of a folder for this run, before the work whose result it will hold.
+
+    Args:
+        folder: the place; the folder that it is in is made.
+        ours: whether nobody else would put anything there.
 
     Raises:
         UsageError: another run has it, or nothing can be written there.
         StorageError: what is there must not be replaced.
     """
     folder = Path(os.path.realpath(folder))
-    check_replaceable(folder)
+    if not ours:
+        check_replaceable(folder)
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -110,7 +110,7 @@ def test_a_failure_names_the_shard_and_keeps_the_others(files: list[Path], tmp_p
     (tmp_path / "fail-b.txt").touch()
     with pytest.raises(ShardError, match=r"shard 'b\.txt': ValueError: not this one \(.*shard_functions\.py, line"):
         map_shards(function, files, tmp_path / "out")
-    assert sorted(content(tmp_path / "out")) == [".lock", "a.txt", "shards.json"]
+    assert sorted(content(tmp_path / "out")) == ["a.txt", "shards.json"]
     (tmp_path / "fail-b.txt").unlink()
     noted(tmp_path / "log")
     map_shards(function, files, tmp_path / "out")
@@ -189,7 +189,7 @@ def test_a_run_that_ends_early_leaves_what_is_valid_and_its_lock_goes_with_it(
     noted(tmp_path / "log")
     map_shards(Logged(str(tmp_path / "log"), seconds=1.5), files[:2], out)
     assert noted(tmp_path / "log") == ["b.txt", "load"]
-    assert sorted(content(out)) == [".lock", "a.txt", "b.txt", "shards.json"]
+    assert sorted(content(out)) == ["a.txt", "b.txt", "shards.json"]
 
 
 def test_a_folder_of_something_else_is_not_touched(files: list[Path], tmp_path: Path) -> None:

@@ -13,9 +13,10 @@ from tagweave.benchmark.meter import Meter, machine, versions
 from tagweave.benchmark.scoring import SplitScores, score_splits
 from tagweave.benchmark.systems import System
 from tagweave.corpus import Corpus
+from tagweave.errors import StorageError
 from tagweave.label_models import links_from_sources
 from tagweave.progress import say
-from tagweave.storage import read_json, write_json
+from tagweave.storage import read_json, reserved, write_json
 from tagweave.tagger import Tagger
 
 TYPES_OF_DICTIONARIES = {"AspectTerm": "TERM"}
@@ -23,12 +24,16 @@ TYPES_OF_DICTIONARIES = {"AspectTerm": "TERM"}
 
 
 def execute(cell: Cell, data: Path, out: Path) -> dict[str, Any]:
-    """Run a cell to its end, and write and return its result; a run that was broken off goes on."""
-    run = _Run(cell, data, out)
-    record = run.record()
-    cell.path(out).parent.mkdir(parents=True, exist_ok=True)
-    write_json(cell.path(out), record)
-    shutil.rmtree(cell.work(out))
+    """Run a cell to its end, and write and return its result; a run that was broken off goes on.
+
+    Raises:
+        UsageError: another process is at this cell, or the folder cannot be written.
+    """
+    with reserved(cell.work(out), ours=True):
+        record = _Run(cell, data, out).record()
+        cell.path(out).parent.mkdir(parents=True, exist_ok=True)
+        write_json(cell.path(out), record, sealed=True)
+        shutil.rmtree(cell.work(out))
     return record
 
 
@@ -106,10 +111,12 @@ class _Run:
             if last is None:
                 return found
             found.append(last)
+            if last.number > len(kept):
+                raise StorageError(f"{path} lacks the scores of a finished round: remove {self._work} to start afresh")
             if last.number == len(kept):
                 kept.append({"number": last.number, "agreement": last.agreement, "scores": self._scores_of(last)})
                 kept[-1]["fit_seconds"] = self._meter.seconds["fit"]
-                write_json(path, {"rounds": kept})
+                write_json(path, {"rounds": kept}, sealed=True)
 
     def _scores_of(self, found: Round) -> dict[str, SplitScores]:
         with self._meter.timed("score"):
@@ -189,4 +196,4 @@ def _open(work: Path, settings: dict[str, Any]) -> None:
         say(f"{work} holds a run with other settings: it starts afresh")
         shutil.rmtree(work)
     work.mkdir(parents=True, exist_ok=True)
-    write_json(path, settings)
+    write_json(path, settings, sealed=True)

@@ -38,7 +38,7 @@ def keep_facts(data: Path, out: Path, datasets: list[str]) -> None:
         path = out / "data" / f"{name}.json"
         if not path.is_file():
             path.parent.mkdir(parents=True, exist_ok=True)
-            write_json(path, facts_of(data, name))
+            write_json(path, facts_of(data, name), sealed=True)
 
 
 def read_facts(out: Path) -> dict[str, Facts]:

@@ -48,7 +48,7 @@ class Meter:
 
     def _write(self) -> None:
         now = {"starts": self.starts, "seconds": self.seconds, "peak_gigabytes": self.peak_gigabytes}
-        write_json(self._path, now)
+        write_json(self._path, now, sealed=True)
 
 
 def _peak_gigabytes() -> float:

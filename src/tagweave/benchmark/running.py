@@ -95,7 +95,7 @@ def _make(cell: Cell, data: Path, out: Path, place: str) -> None:
         record = read_json(cell.path(out))
     else:
         cell.path(out).parent.mkdir(parents=True, exist_ok=True)
-        write_json(cell.path(out), record)
+        write_json(cell.path(out), record, sealed=True)
     shown = ", ".join(f"{split} F1 {scores['f1']:.2f}" for split, scores in record["scores"].items())
     progress.say(f"{place}: {shown} ({time.monotonic() - started:.0f} s)")
 

@@ -78,7 +78,7 @@ class Manifest:
         """Write it into its folder; it is there as a whole or not at all."""
         shards = {name: asdict(entry) for name, entry in sorted(self.entries.items())}
         about = {"tagweave": __version__, "missing": sorted(self.missing), "shards": shards}
-        write_json(self.folder / MANIFEST, about)
+        write_json(self.folder / MANIFEST, about, sealed=True)
 
 
 def sha256_of(path: Path) -> str:
