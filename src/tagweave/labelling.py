@@ -1,13 +1,18 @@
 """Files in, labels out: documents are read, labelled and written part by part; memory does not grow with them."""
 
+import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from tagweave.corpus import Corpus
+from tagweave.errors import UsageError
 from tagweave.formats import format_of, read_batches, write, write_batches
+from tagweave.formats.streams import is_stream
 from tagweave.progress import track
 from tagweave.stored import StoredCorpus
+from tagweave.writing import only_run
 
 PART = 2000
 """Documents in a part, more where a group is larger."""
@@ -38,6 +43,22 @@ def read_parts(
 ) -> Iterator[Corpus]:
     """Read a file part by part, each with the types and sources that occur in it; arguments as for `store`."""
     return read_batches(path, documents=sys.maxsize if whole else PART, coarse=coarse)
+
+
+@contextmanager
+def taken(out: str | Path) -> Iterator[None]:
+    """Have the place of a file for this run, before the work whose result it will hold.
+
+    Raises:
+        UsageError: another run has it, or nothing can be written there.
+    """
+    if is_stream(out):
+        yield
+        return
+    if Path(out).is_dir() and format_of(out).recognises is None:
+        raise UsageError(f"{out} cannot be written: it is a folder. Name a file in it")
+    with only_run(Path(os.path.realpath(out))):
+        yield
 
 
 def write_labels(parts: Iterable[Corpus], out: str | Path, total: int | None = None) -> None:

@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from tagweave import __version__
 from tagweave.annotating.corpora import BATCH, check, replaced, warn_failures, warn_replaced
-from tagweave.annotating.output import Output, is_stream, opened_output
+from tagweave.annotating.output import Output, opened_output
 from tagweave.annotating.pool import Pool, Result
 from tagweave.annotating.running import TIME_LIMIT, check_order, described
 from tagweave.annotating.statistics import Report
@@ -23,7 +23,7 @@ from tagweave.corpus import Corpus, Document
 from tagweave.errors import SourceError, UsageError
 from tagweave.formats import format_of, read_batches
 from tagweave.formats.json_lines import JSON_LINES, records
-from tagweave.formats.streams import STANDARD
+from tagweave.formats.streams import STANDARD, is_stream
 from tagweave.progress import track
 from tagweave.sources.base import Source
 from tagweave.sources.loading import load_sources

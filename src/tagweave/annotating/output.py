@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, Self
 
 from tagweave.annotating.statistics import Statistics, add_up
 from tagweave.errors import StorageError, UsageError
-from tagweave.formats.streams import STANDARD
+from tagweave.formats.streams import STANDARD, is_stream
 from tagweave.progress import say
 from tagweave.storage import read_json, write_json
 from tagweave.writing import not_elsewhere, only_run
@@ -151,11 +151,6 @@ def _writing(shown: str) -> Iterator[None]:
         raise
     except OSError as error:
         raise UsageError(f"{shown} cannot be written: {error.strerror or error}") from None
-
-
-def is_stream(path: str | Path) -> bool:
-    """Whether this is standard output, or a device or pipe, which cannot be gone on with."""
-    return str(path) == STANDARD or (Path(path).exists() and not Path(path).is_file() and not Path(path).is_dir())
 
 
 @contextlib.contextmanager

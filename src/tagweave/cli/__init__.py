@@ -47,6 +47,7 @@ _running = [""]
 _WITH_RESUME = "What was finished is kept: the same command with --resume goes on"
 _GOES_ON = {
     "annotate": _WITH_RESUME,
+    "train": _WITH_RESUME,
     "alternate": _WITH_RESUME,
     "benchmark": "What was finished is kept: the same command goes on",
 }

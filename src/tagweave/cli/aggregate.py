@@ -18,6 +18,7 @@ from tagweave.cli.options import (
     coarse_types,
     open_corpus,
     read_dev,
+    reserve,
     whole_file,
 )
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 
 def aggregate(
+    context: typer.Context,
     train: Annotated[Path, typer.Argument(metavar="TRAIN", help="Documents with votes, or a folder of shards.")],
     model: Annotated[str, typer.Option(metavar="NAME", help="Label model: hmm, chmm, majority-vote, ...")],
     out: Annotated[
@@ -79,6 +81,7 @@ def aggregate(
     elif not is_folder_of_shards(train):
         whole_file(train, engine, processes)
     whole = not is_folder_of_shards(target) and needs_all(out)
+    reserve(context, file=None if is_folder_of_shards(target) else out, folder=save)
     with open_corpus(train, sources, coarse, whole=whole or not label_model.adds_up, **workers) as corpus:
         held_out = None if dev is None else read_dev(dev, sources, coarse)
         label_model.fit(corpus, held_out)

@@ -148,6 +148,22 @@ def split_names(text: str, known: Iterable[str]) -> list[str]:
     return found
 
 
+def reserve(context: typer.Context, *, file: Path | None = None, folder: Path | None = None) -> None:
+    """Have the places of what a command will write, until it ends: what cannot be written is said before the work.
+
+    Raises:
+        UsageError: another run has a place, or nothing can be written there.
+        StorageError: the folder holds something else.
+    """
+    from tagweave.labelling import taken
+    from tagweave.storage import reserved
+
+    if file is not None:
+        context.with_resource(taken(file))
+    if folder is not None:
+        context.with_resource(reserved(folder))
+
+
 def whole_file(path: Path, engine: str, processes: int = 1) -> None:
     """Refuse, for a file that is worked on as a whole, what only folders of shards can have.
 

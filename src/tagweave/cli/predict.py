@@ -5,10 +5,11 @@ from typing import Annotated
 
 import typer
 
-from tagweave.cli.options import Address, Engine, Processes, whole_file
+from tagweave.cli.options import Address, Engine, Processes, reserve, whole_file
 
 
 def predict(
+    context: typer.Context,
     model: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that `train` or `alternate` wrote.")],
     documents: Annotated[Path, typer.Argument(metavar="FILE", help="Documents to label, or a folder of shards.")],
     out: Annotated[
@@ -35,4 +36,5 @@ def predict(
         predict_folder(model, documents, out, output, processes=processes, engine=engine, address=address)
     else:
         whole_file(documents, engine, processes)
+        reserve(context, file=out)
         Labels(model, output).load()(documents, out)

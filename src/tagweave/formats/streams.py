@@ -259,6 +259,11 @@ def decoded(raw: bytes, where: str) -> str:
     return text
 
 
+def is_stream(path: str | Path) -> bool:
+    """Whether this is standard output, or a device or pipe, which cannot be gone on with."""
+    return str(path) == STANDARD or (Path(path).exists() and not Path(path).is_file() and not Path(path).is_dir())
+
+
 @contextlib.contextmanager
 def written(path: str | Path) -> Iterator[BinaryIO]:
     """A file to write bytes to, packed if its name ends in `.gz`.
@@ -277,7 +282,7 @@ def written(path: str | Path) -> Iterator[BinaryIO]:
         target = Path(os.path.realpath(path))
         if target.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        if target.exists() and not target.is_file():
+        if is_stream(target):
             with target.open("wb") as device:
                 yield device
             return

@@ -8,11 +8,12 @@ from tagweave.errors import unknown_name
 from tagweave.tagger.autoner import AutoNER
 from tagweave.tagger.bond import BOND
 from tagweave.tagger.model import Epoch, Tagger
+from tagweave.tagger.states import forget
 
 TAGGERS: dict[str, type[Tagger]] = {tagger.name: tagger for tagger in (Tagger, AutoNER, BOND)}
 """Every tagger by the name that the command line knows."""
 
-__all__ = ["BOND", "TAGGERS", "AutoNER", "Epoch", "Tagger", "create_tagger"]
+__all__ = ["BOND", "TAGGERS", "AutoNER", "Epoch", "Tagger", "create_tagger", "forget"]
 
 
 def create_tagger(name: str, settings: Mapping[str, Any] | None = None) -> Tagger:

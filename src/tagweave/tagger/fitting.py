@@ -27,6 +27,7 @@ from tagweave.tagger.crf import NAME as CRF_NAME
 from tagweave.tagger.crf import RATE_FACTOR as CRF_RATE_FACTOR
 from tagweave.tagger.crf import SoftSequences
 from tagweave.tagger.model import Epoch, Output, Tagger
+from tagweave.tagger.states import BEST, LAST
 from tagweave.tagger.targets import Objective
 from tagweave.team import Parcel, Team, team
 from tagweave.training import LoopSettings, TrainingLoop
@@ -215,8 +216,8 @@ class Fitting:
     def _keep(self, epoch: Epoch, folder: Path | None) -> None:
         if folder is not None:
             if epoch.best:
-                self._team.on_first(lambda: self._tagger.save(folder / "best"))
-            self._loop.save(folder / "last", {"fingerprint": self._fingerprint(), "history": self._tagger.history_})
+                self._team.on_first(lambda: self._tagger.save(folder / BEST))
+            self._loop.save(folder / LAST, {"fingerprint": self._fingerprint(), "history": self._tagger.history_})
         elif epoch.best and self._dev is not None:
             self._best = {name: value.detach().clone() for name, value in self._tagger.model_.state_dict().items()}
 
@@ -235,8 +236,8 @@ class Fitting:
         if self._best is not None:
             tagger.model_.load_state_dict(self._best)
         elif folder is not None and self._dev is not None:
-            if self._team.first and (folder / "best").exists():
-                tagger.model_.load_state_dict(Tagger.load(folder / "best").model_.state_dict())
+            if self._team.first and (folder / BEST).exists():
+                tagger.model_.load_state_dict(Tagger.load(folder / BEST).model_.state_dict())
             self._team.level(tagger.model_.state_dict().values())
         tagger.model_.eval()
         best = next((row for row in reversed(tagger.history_) if row["best"]), None)
@@ -263,7 +264,7 @@ class Fitting:
                 f"training keeps up to {needed / 1e6:.0f} MB in {folder}, but only {free / 1e6:.0f} MB of space are "
                 "free: make room or choose another folder"
             )
-        return Parcel({"goes_on": (folder / "last").exists()})
+        return Parcel({"goes_on": (folder / LAST).exists()})
 
     def _fingerprint(self) -> dict[str, Any]:
         """What must be the same for a training to go on."""
@@ -274,7 +275,7 @@ class Fitting:
         return {**own, **{name: list(value) if isinstance(value, tuple) else value for name, value in settings}}
 
     def _restore(self, folder: Path) -> None:
-        notes = _whole(folder, lambda: self._loop.restore(folder / "last"))
+        notes = _whole(folder, lambda: self._loop.restore(folder / LAST))
         now, then = self._fingerprint(), notes.get("fingerprint")
         if not isinstance(then, dict):
             raise StorageError(f"{folder} does not say of which training it is: choose another folder")
@@ -287,7 +288,7 @@ class Fitting:
         with as_saved(folder):
             self._tagger.history_ = [Epoch(**record)._asdict() for record in records_in(notes, "history")]
         if self._dev is not None and any(row["best"] for row in self._tagger.history_):
-            self._team.on_first(lambda: _whole(folder, lambda: verify(folder / "best")))
+            self._team.on_first(lambda: _whole(folder, lambda: verify(folder / BEST)))
 
 
 def _whole(folder: Path, look: Callable[[], Result]) -> Result:
