@@ -17,7 +17,7 @@ from tagweave.progress import say, track
 from tagweave.shards.engines import Team, check_engine, engine_of, lost
 from tagweave.shards.manifest import MANIFEST, Entry, Manifest, duplicates, fingerprint, of_script, settings_of
 from tagweave.shards.working import Died, Hand, Loading, Making, Outcome, Shard, Work, Written
-from tagweave.storage import check_no_links, run_in
+from tagweave.storage import check_no_links, is_inside, run_in
 
 _ASIDE = ".unfinished"
 
@@ -123,7 +123,7 @@ def _tasks(about: dict[str, Any], shards: Sequence[Shard], names: Sequence[str] 
     if len(names) != len(found):
         raise UsageError(f"there are {len(names)} names for {len(found)} shards")
     for name in names:
-        if name != os.path.basename(name) or name.startswith(".") or name in ("", MANIFEST):
+        if not is_inside(name) or "/" in name or name.startswith(".") or name == MANIFEST:
             raise UsageError(f"{name!r} cannot be the name of an output. Give a plain file name")
     if twice := duplicates(names):
         raise UsageError(f"several outputs would be called {twice[0]!r}. Give `names`, a different one for each shard")
