@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from tagweave.errors import MissingExtraError, UsageError, unknown_name
 from tagweave.model_folders import checked, load_model, load_tokenizer
+from tagweave.storage import plain_file
 from tagweave.windows import Windows
 
 if TYPE_CHECKING:
@@ -309,7 +310,7 @@ class Encoder:
         names = {"config.json", "tokenizer.json", "tokenizer_config.json", "vocab.txt", "vocab.json", "merges.txt"}
         for path in sorted(self.folder.iterdir()):
             if path.name in names or path.suffix in {".safetensors", ".model"}:
-                with path.open("rb") as file:
+                with plain_file(path).open("rb") as file:
                     digest.update(path.name.encode() + hashlib.file_digest(file, "sha256").digest())
         return digest.hexdigest()
 

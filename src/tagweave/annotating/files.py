@@ -27,6 +27,7 @@ from tagweave.formats.streams import STANDARD, is_stream
 from tagweave.progress import track
 from tagweave.sources.base import Source
 from tagweave.sources.loading import load_sources
+from tagweave.storage import plain_file
 
 _ENDS = 1 << 20
 """Bytes at the beginning and at the end of a file that tell it from others, with its size."""
@@ -217,7 +218,7 @@ def _print_of(path: Path) -> str:
     if path.is_dir():
         return hashlib.sha256("\n".join(map(_stamp, sorted(path.rglob("*")))).encode()).hexdigest()
     try:
-        with path.open("rb") as handle:
+        with plain_file(path).open("rb") as handle:
             size = handle.seek(0, 2)
             handle.seek(0)
             ends = hashlib.sha256(handle.read(_ENDS))

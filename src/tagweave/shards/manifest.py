@@ -11,7 +11,7 @@ from typing import Any
 
 from tagweave import __version__
 from tagweave.errors import StorageError, UsageError
-from tagweave.storage import read_json, write_json
+from tagweave.storage import plain_file, read_json, write_json
 
 MANIFEST = "shards.json"
 """The file in the folder of outputs."""
@@ -92,7 +92,7 @@ def sha256_of(path: Path) -> str:
             files = sorted(each for each in path.rglob("*") if each.is_file())
             lines = (f"{each.relative_to(path).as_posix()} {sha256_of(each)}" for each in files)
             return hashlib.sha256("\n".join(lines).encode()).hexdigest()
-        with path.open("rb") as handle:
+        with plain_file(path).open("rb") as handle:
             return hashlib.file_digest(handle, "sha256").hexdigest()
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror or error}") from None
