@@ -11,11 +11,10 @@ those of the processor, on one thread.
 
 The tagger of `predict` is tiny, with random weights: what a real one does with 15 million words takes hours, and memory
 does not depend on it but for its weights. `train` holds its documents in memory; it is measured on fewer sentences,
-to tell what a million words take.
+up to its first step, to tell what a million words take.
 """
 
 import argparse
-import gc
 import json
 import os
 import random
@@ -99,71 +98,82 @@ class Run(NamedTuple):
     """Of the processor."""
 
 
-def measured(*command: str | Path) -> Run:
+class Bench:
+    """Commands over files in a folder; what is measured stays there, so that a run that was ended can go on."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._notes = folder, folder / "measured.json"
+        self._done: dict[str, Run] = {}
+        if self._notes.exists():
+            self._done = {name: Run(*found) for name, found in json.loads(self._notes.read_text()).items()}
+        (folder / "rules.py").write_text(RULES, encoding="utf-8")
+        if not (folder / "encoder").exists():
+            _make_encoder(folder / "encoder")
+
+    def annotate(self, sentences: int) -> Run:
+        """Sentences, and the votes of sixteen sources on them."""
+        place = self._place(sentences)
+        if not (place / "in.jsonl").exists():
+            write_sentences(place / "in.jsonl", sentences)
+        command = ("annotate", place / "in.jsonl", "--sources", self._folder / "rules.py")
+        return self._measured(sentences, *command, "--out", place / "votes.jsonl")
+
+    def aggregate(self, sentences: int) -> Run:
+        """An HMM and its labels."""
+        place = self._place(sentences)
+        command = ("aggregate", place / "votes.jsonl", "--model", "hmm", "--save", place / "hmm")
+        return self._measured(sentences, *command, "--out", place / "labels.jsonl")
+
+    def predict(self, sentences: int, taught: int) -> Run:
+        """The labels of a tagger."""
+        place = self._place(sentences)
+        if not (self._folder / "tagger").exists():
+            self.train(taught, 2000, self._folder / "tagger", epochs=1)
+        command = ("predict", self._folder / "tagger", place / "in.jsonl")
+        return self._measured(sentences, *command, "--out", place / "predicted.jsonl")
+
+    def train(self, labelled: int, sentences: int, out: Path | None = None, epochs: int = 0) -> Run:
+        """A tiny tagger, from the first of so many labelled sentences."""
+        some = self._place(labelled) / f"some-{sentences}.jsonl"
+        with (self._place(labelled) / "labels.jsonl").open("rb") as every, some.open("wb") as file:
+            file.writelines(islice(every, sentences))
+        command = ("train", some, "--encoder", self._folder / "encoder", "--set", f"epochs={epochs}")
+        return self._measured(sentences, *command, "--out", out or self._folder / f"untrained-{sentences}")
+
+    def _place(self, sentences: int) -> Path:
+        place = self._folder / str(sentences)
+        place.mkdir(exist_ok=True)
+        return place
+
+    def _measured(self, sentences: int, *command: str | Path) -> Run:
+        name = f"{command[0]} {sentences}"
+        if name not in self._done:
+            self._done[name] = found = measured(*map(str, command))
+            print(f"{name:18} {found.peak:7.0f} MiB {found.seconds:7.1f} s", flush=True)
+            self._notes.write_text(json.dumps(self._done), encoding="utf-8")
+            out = Path(command[-1])
+            if out.is_file():
+                with out.open("rb") as handle:
+                    assert sum(1 for _ in handle) == sentences, f"{out} has not all sentences"
+        return self._done[name]
+
+
+def measured(*command: str) -> Run:
     """Run a command of tagweave in a process of its own.
 
     The system counts what a process took before it became another program, too, so this one must stay small.
     """
     threads = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
-    process = subprocess.Popen([sys.executable, "-m", "tagweave", *map(str, command)], env={**os.environ, **threads})
+    process = subprocess.Popen([sys.executable, "-m", "tagweave", *command], env={**os.environ, **threads})
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         sys.exit(f"{command[0]} failed")
     unit = 1 if sys.platform == "darwin" else 1024
-    found = Run(usage.ru_maxrss * unit / 2**20, usage.ru_utime + usage.ru_stime)
-    print(f"{command[0]:10} {found.peak:7.0f} MiB {found.seconds:7.1f} s", flush=True)
-    return found
+    return Run(usage.ru_maxrss * unit / 2**20, usage.ru_utime + usage.ru_stime)
 
 
-def pipeline(folder: Path, sentences: int, tagger: Path | None) -> dict[str, Run]:
-    """All commands over so many sentences; the tagger is trained on the first of them, if there is none yet."""
-    print(f"{sentences} sentences", flush=True)
-    write_sentences(folder / "in.jsonl", sentences)
-    found = {
-        "annotate": measured(
-            "annotate", folder / "in.jsonl", "--sources", folder / "rules.py", "--out", folder / "votes.jsonl"
-        ),
-        "aggregate": measured(
-            "aggregate",
-            folder / "votes.jsonl",
-            "--model",
-            "hmm",
-            "--save",
-            folder / "hmm",
-            "--out",
-            folder / "labels.jsonl",
-        ),
-    }
-    if tagger is None:
-        tagger = folder / "tagger"
-        train(folder, min(2000, sentences), tagger)
-    found["predict"] = measured("predict", tagger, folder / "in.jsonl", "--out", folder / "predicted.jsonl")
-    for name in ("votes.jsonl", "labels.jsonl", "predicted.jsonl"):
-        with (folder / name).open("rb") as handle:
-            assert sum(1 for _ in handle) == sentences, f"{name} has not all sentences"
-    return found
-
-
-def train(folder: Path, sentences: int, out: Path) -> Run:
-    """A tiny tagger, from the first labelled sentences."""
-    with (folder / "labels.jsonl").open("rb") as every, (folder / "some.jsonl").open("wb") as some:
-        some.writelines(islice(every, sentences))
-    return measured(
-        "train",
-        folder / "some.jsonl",
-        "--encoder",
-        folder / "encoder",
-        "--set",
-        "epochs=1",
-        "--set",
-        "batch_windows=128",
-        "--out",
-        out,
-    )
-
-
-def make_encoder(folder: Path) -> None:
+def _make_encoder(folder: Path) -> None:
     """A tiny encoder with random weights, made in a process of its own so that this one stays small."""
     tests = Path(__file__).parents[1] / "tests"
     code = f"import sys, pathlib; sys.path.insert(0, {str(tests)!r}); import tiny_encoder; "
@@ -179,20 +189,32 @@ def growth(small: float, large: float) -> float:
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--small", action="store_true", help="2,000 and 8,000 sentences; nothing is recorded")
+    parser.add_argument(
+        "--folder",
+        type=Path,
+        help="keep files here, some 5 GB; a run that was ended goes on [default: a temporary one]",
+    )
     chosen = parser.parse_args(arguments)
-    sizes = (2000, 8000) if chosen.small else (100_000, 1_000_000)
-    shares = (500, 2000) if chosen.small else (20_000, 100_000)
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        (folder / "rules.py").write_text(RULES, encoding="utf-8")
-        make_encoder(folder / "encoder")
-        few = pipeline(folder, sizes[0], None)
-        trained = [train(folder, sentences, folder / f"trained-{sentences}") for sentences in shares]
-        for each in ("votes.jsonl", "labels.jsonl", "predicted.jsonl"):
-            (folder / each).unlink()
-        many = pipeline(folder, sizes[1], folder / "tagger")
-        gc.collect()
-    report(sizes, few, many, shares, trained, keep=not chosen.small)
+        folder = chosen.folder or Path(name)
+        folder.mkdir(parents=True, exist_ok=True)
+        run(Bench(folder), chosen.small)
+
+
+def run(bench: Bench, small: bool) -> None:
+    """All commands at both sizes."""
+    sizes = (2000, 8000) if small else (100_000, 1_000_000)
+    shares = (400, 1600) if small else (20_000, 100_000)
+    few, many = (
+        {
+            "annotate": bench.annotate(sentences),
+            "aggregate": bench.aggregate(sentences),
+            "predict": bench.predict(sentences, sizes[0]),
+        }
+        for sentences in sizes
+    )
+    trained = [bench.train(sizes[1], sentences) for sentences in shares]
+    report(sizes, few, many, shares, trained, keep=not small)
 
 
 def report(
@@ -207,7 +229,7 @@ def report(
     """Print and keep the figures."""
     from recording import Claim, record
 
-    from tagweave.report import Table
+    from tagweave.report import Cell, Table
 
     columns = ("command", *(f"{size:,}: MiB" for size in sizes), "grows, %", *(f"{size:,}: s" for size in sizes))
     rows = tuple(
@@ -215,7 +237,12 @@ def report(
         for name, run in many.items()
     )
     a_million = (trained[1].peak - trained[0].peak) / (shares[1] - shares[0]) * 1e6 / 15
-    train_row = ("train", *(run.peak for run in trained), a_million, *(run.seconds for run in trained))
+    train_row: tuple[Cell, ...] = (
+        "train",
+        *(run.peak for run in trained),
+        a_million,
+        *(run.seconds for run in trained),
+    )
     train_columns = (
         "command",
         *(f"{share:,}: MiB" for share in shares),
@@ -224,7 +251,7 @@ def report(
     )
     claims = [
         Claim(
-            "largest peak memory of a command, a million sentences",
+            f"largest peak memory of a command, {sizes[1]:,} sentences",
             max(r.peak for r in many.values()) / 1024,
             "GiB",
             4.0,
@@ -244,7 +271,7 @@ def report(
     ]
     tables = [
         Table("Peak memory by sentences", columns, rows, decimals=0),
-        Table("Training, one epoch, by sentences", train_columns, (train_row,), decimals=0),
+        Table("Training, up to its first step, by sentences", train_columns, (train_row,), decimals=0),
     ]
     record("memory", claims=claims, tables=tables, notes=NOTES, keep=keep)
 

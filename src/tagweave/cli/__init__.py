@@ -3,6 +3,7 @@
 What a user can cause ends in one paragraph on stderr and an exit code (1, or 2 for wrong usage), never in a traceback.
 """
 
+import os
 import sys
 import textwrap
 import warnings
@@ -78,8 +79,15 @@ def _options(
         )
 
 
+_FEW_SHAPES = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "64", "LRU_CACHE_CAPACITY": "64"}
+"""On a CPU torch keeps what it has made ready for the last 1,024 shapes of batches. Hardly one comes again in a large
+file, which by and by takes some hundred MB."""
+
+
 def main() -> None:
     """Run the command line; the entry point of the `tagweave` script."""
+    for name, value in _FEW_SHAPES.items():
+        os.environ.setdefault(name, value)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
