@@ -11,14 +11,25 @@ import shutil
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 sys.path.insert(0, str(Path(__file__).parent))
 
 from recording import Claim, record  # noqa: E402
+from torturing.damage import HOLDINGS, damage  # noqa: E402
+from torturing.killing import kill  # noqa: E402
+from torturing.places import PIPED, close_pipe, fill, jump, misplace  # noqa: E402
+from torturing.score import Score  # noqa: E402
+from torturing.stopping import kill_workers, rival, stop  # noqa: E402
+from torturing.world import COMMANDS, build  # noqa: E402
 
 from tagweave.report import Table  # noqa: E402
+
+PARTS = ("kill", "stop", "workers", "rival", "disk", "places", "clock", "damage", "pipe")
+"""What can be asked for by `--only`."""
 
 
 def main() -> None:
@@ -27,7 +38,7 @@ def main() -> None:
     parser.add_argument("--small", action="store_true", help="a few of each, to see that this script works")
     parser.add_argument("--kills", type=int, default=50, help="kills of each command")
     parser.add_argument("--seed", type=int, default=0, help="of the instants and places of everything")
-    parser.add_argument("--only", default="", help="parts, such as kill,damage; and commands that begin so")
+    parser.add_argument("--only", default="", help="only these parts, with commas between them")
     parser.add_argument("--command", default="", help="only commands whose names begin so")
     arguments = parser.parse_args()
     begin = time.monotonic()
@@ -53,17 +64,35 @@ def main() -> None:
     sys.exit(well < tried)
 
 
-def _scores(arguments: argparse.Namespace, folder: Path) -> list["Score"]:
+def _scores(arguments: argparse.Namespace, folder: Path) -> list[Score]:
     _import_all()
     base, place = folder / "base", folder / "place"
     _in_child(lambda: build(base))
-    kills = 3 if arguments.small else arguments.kills
     scores = []
-    for command in COMMANDS.values():
-        if command.name.startswith(arguments.command) and (not arguments.only or "kill" in arguments.only):
-            scores.append(kill(command, base, place, kills, arguments.seed, _say, cold=0 if arguments.small else 2))
+    for part, name, torture in _tortures(arguments, base, place):
+        if name.startswith(arguments.command) and part in (arguments.only.split(",") if arguments.only else PARTS):
+            scores.append(torture())
             _say(f"{scores[-1].what}: {scores[-1].well} of {scores[-1].tried}")
     return scores
+
+
+def _tortures(arguments: argparse.Namespace, base: Path, place: Path) -> Iterator[tuple[str, str, Callable[[], Score]]]:
+    """Part, name of what is tortured, and the torture."""
+    small, seed = arguments.small, arguments.seed
+    kills, few, cold = (2, 1, 0) if small else (arguments.kills, 3, 2)
+    for name, command in COMMANDS.items():
+        yield "kill", name, partial(kill, command, base, place, kills, seed, _say, cold)
+        yield "stop", name, partial(stop, command, base, place, few, seed, _say)
+        if "2" in command.arguments:
+            yield "workers", name, partial(kill_workers, command, base, place, 3 * few, seed, _say)
+        yield "rival", name, partial(rival, command, base, place, _say)
+        yield "disk", name, partial(fill, command, base, place, _say)
+        yield "places", name, partial(misplace, command, base, place, _say)
+        yield "clock", name, partial(jump, command, base, place, seed, _say)
+    for holding in HOLDINGS:
+        yield "damage", holding.name, partial(damage, holding, base, place, 4 if small else 60, seed, _say)
+    for piped in PIPED:
+        yield "pipe", piped[0], partial(close_pipe, piped, base, place, _say)
 
 
 def _say(message: str) -> None:
@@ -82,7 +111,7 @@ def _import_all() -> None:
     import transformers.models.bert.modeling_bert  # noqa: F401
 
 
-def _in_child(work: "Callable[[], None]") -> None:
+def _in_child(work: Callable[[], None]) -> None:
     """Do work in a forked process, so that this one has no threads that later forks would lack."""
     pid = os.fork()
     if not pid:
@@ -97,12 +126,6 @@ def _in_child(work: "Callable[[], None]") -> None:
     if os.waitpid(pid, 0)[1]:
         raise SystemExit("the data cannot be made")
 
-
-from collections.abc import Callable  # noqa: E402
-
-from torturing.killing import kill  # noqa: E402
-from torturing.score import Score  # noqa: E402
-from torturing.world import COMMANDS, build  # noqa: E402
 
 if __name__ == "__main__":
     main()

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 WAIT = 120.0
 """Seconds after which a command counts as hanging."""
@@ -56,13 +57,21 @@ class Running:
         place: the folder that it runs in.
         arguments: the command line after `tagweave`.
         cold: whether it is started as a user does.
-        prepare: what the forked process does before.
+        prepare: what the forked process does before; it may do everything, and end the process.
+        environment: variables that it gets.
     """
 
     def __init__(
-        self, place: Path, arguments: tuple[str, ...], *, cold: bool = False, prepare: Callable[[], None] | None = None
+        self,
+        place: Path,
+        arguments: tuple[str, ...],
+        *,
+        cold: bool = False,
+        prepare: Callable[[], object] | None = None,
+        environment: dict[str, str] | None = None,
     ) -> None:
         self._place = place
+        self._environment = _environment(place) | (environment or {})
         self._begin = time.monotonic()
         if cold:
             self.pid = self._start_cold(arguments)
@@ -72,7 +81,7 @@ class Running:
                 self._live(arguments, prepare)
 
     def _start_cold(self, arguments: tuple[str, ...]) -> int:
-        environment = os.environ | _environment(self._place)
+        environment = os.environ | self._environment
         with (self._place / "stdout").open("wb") as out, (self._place / "stderr").open("wb") as err:
             command = [sys.executable, "-m", "tagweave", *arguments]
             child = subprocess.Popen(
@@ -81,13 +90,13 @@ class Running:
         child.returncode = 0  # it is waited for here
         return child.pid
 
-    def _live(self, arguments: tuple[str, ...], prepare: Callable[[], None] | None) -> None:
+    def _live(self, arguments: tuple[str, ...], prepare: Callable[[], object] | None) -> None:
         """The life of a forked command."""
         code = 70
         try:
             os.setsid()
             os.chdir(self._place)
-            os.environ.update(_environment(self._place))
+            os.environ.update(self._environment)
             redirect("stdout", 1)
             redirect("stderr", 2)
             sys.argv = ["tagweave", *arguments]
@@ -123,6 +132,23 @@ class Running:
         except ProcessLookupError:
             pass
 
+    @property
+    def ended(self) -> bool:
+        """Whether it has ended; `wait` still must be called."""
+        return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+    def workers(self) -> list[int]:
+        """The processes that it has started to do its work."""
+        found = []
+        for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
+            if pid != self.pid and _session(pid) == self.pid:
+                try:
+                    if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                        found.append(pid)
+                except OSError:
+                    pass
+        return found
+
     def wait(self, seconds: float = WAIT) -> End:
         """Its end; one that hangs is killed."""
         limit = time.monotonic() + seconds
@@ -143,11 +169,9 @@ class Running:
         return End(code if code is None or code >= 0 else 128 - code, out, err, taken, orphans)
 
 
-def run(
-    place: Path, arguments: tuple[str, ...], *, cold: bool = False, prepare: Callable[[], None] | None = None
-) -> End:
-    """Run a command to its end."""
-    return Running(place, arguments, cold=cold, prepare=prepare).wait()
+def run(place: Path, arguments: tuple[str, ...], **how: Any) -> End:  # noqa: ANN401
+    """Run a command to its end; see `Running`."""
+    return Running(place, arguments, **how).wait()
 
 
 def kill_at_write(number: int) -> Callable[[], None]:

@@ -90,11 +90,13 @@ class Command:
         name: what the scoreboard calls it.
         arguments: run in a folder that has `inputs` in it; `out` is made there.
         resume: arguments that are added to go on.
+        lock: the file that says that a run has its place.
     """
 
     name: str
     arguments: tuple[str, ...]
     resume: tuple[str, ...] = ()
+    lock: str = ".out.lock"
 
     @property
     def again(self) -> tuple[str, ...]:
@@ -112,18 +114,29 @@ _TAGGER = tuple(part.replace("--set ", "") for part in QUICK)
 COMMANDS = {
     command.name: command
     for command in (
-        Command("annotate, 1 process", _ANNOTATE, ("--resume",)),
-        Command("annotate, 2 processes", (*_ANNOTATE, "--processes", "2"), ("--resume",)),
+        Command("annotate, 1 process", _ANNOTATE, ("--resume",), ".out.jsonl.lock"),
+        Command("annotate, 2 processes", (*_ANNOTATE, "--processes", "2"), ("--resume",), ".out.jsonl.lock"),
         Command(
             "annotate, shards",
             ("annotate", "inputs/shards", "--sources", "inputs/sources.py", "--out", "out", "--processes", "2"),
+            lock="out/.lock",
         ),
         Command("aggregate, hmm", (*_AGGREGATE, "--model", "hmm")),
         Command(
             "aggregate, chmm",
-            (*_AGGREGATE, "--model", "chmm", "--encoder", "inputs/encoder", "--set", "epochs=3", "--set", "layers=[-1]"),
+            (
+                *_AGGREGATE,
+                "--model",
+                "chmm",
+                "--encoder",
+                "inputs/encoder",
+                "--set",
+                "epochs=3",
+                "--set",
+                "layers=[-1]",
+            ),
         ),
-        Command("train", (*_TRAIN, *QUICK, "--set", "epochs=4")),
+        Command("train", (*_TRAIN, *QUICK, "--set", "epochs=4"), ("--resume",)),
         Command(
             "alternate",
             (
@@ -133,6 +146,7 @@ COMMANDS = {
                 *("--set", "tagger.epochs=3", "--set", "label_model.iterations=3"),
             ),
             ("--resume",),
+            "out/.lock",
         ),
         Command(
             "benchmark",
@@ -140,6 +154,7 @@ COMMANDS = {
                 *("benchmark", "paper", "--data", "inputs/data", "--out", "out", "--datasets", "laptop-review"),
                 *("--systems", "majority-vote,hmm", "--encoder", "inputs/encoder"),
             ),
+            lock="out/work/laptop-review/.hmm.paper.0.lock",
         ),
     )
 }
