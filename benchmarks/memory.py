@@ -1,7 +1,7 @@
 """How much memory a corpus takes that is larger than memory should be asked to hold.
 
     python benchmarks/memory.py            # 100,000 and 1,000,000 sentences, more than half an hour
-    python benchmarks/memory.py --small    # 2,000 and 8,000 sentences, a minute
+    python benchmarks/memory.py --small    # 2,000 and 8,000 sentences, without a tagger, seconds
 
 Sentences of some 15 made-up words go, as files, through `annotate` with 16 sources, `aggregate` with the HMM (fit and
 labels), and `predict` with a tagger, at two sizes. Each command is a process of its own. Its peak memory is the largest
@@ -21,7 +21,7 @@ import random
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -181,14 +181,11 @@ def _make_encoder(folder: Path) -> None:
     subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)
 
 
-def growth(small: float, large: float) -> float:
-    """In percent."""
-    return 100 * (large / small - 1)
-
-
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--small", action="store_true", help="2,000 and 8,000 sentences; nothing is recorded")
+    parser.add_argument(
+        "--small", action="store_true", help="2,000 and 8,000 sentences, without a tagger; nothing is recorded"
+    )
     parser.add_argument(
         "--folder",
         type=Path,
@@ -202,77 +199,48 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def run(bench: Bench, small: bool) -> None:
-    """All commands at both sizes."""
+    """All commands at both sizes; those that need torch are left out of a small run."""
     sizes = (2000, 8000) if small else (100_000, 1_000_000)
-    shares = (400, 1600) if small else (20_000, 100_000)
-    few, many = (
-        {
-            "annotate": bench.annotate(sentences),
-            "aggregate": bench.aggregate(sentences),
-            "predict": bench.predict(sentences, sizes[0]),
-        }
-        for sentences in sizes
-    )
-    trained = [bench.train(sizes[1], sentences) for sentences in shares]
-    report(sizes, few, many, shares, trained, keep=not small)
+    runs = {name: [getattr(bench, name)(sentences) for sentences in sizes] for name in ("annotate", "aggregate")}
+    if small:
+        report(sizes, runs, keep=False)
+        return
+    runs["predict"] = [bench.predict(sentences, sizes[0]) for sentences in sizes]
+    shares = (20_000, 100_000)
+    report(sizes, runs, shares, [bench.train(sizes[1], sentences) for sentences in shares])
 
 
 def report(
     sizes: tuple[int, int],
-    few: dict[str, Run],
-    many: dict[str, Run],
-    shares: tuple[int, int],
-    trained: Sequence[Run],
+    runs: Mapping[str, Sequence[Run]],
+    shares: tuple[int, int] = (0, 0),
+    trained: Sequence[Run] = (),
     *,
-    keep: bool,
+    keep: bool = True,
 ) -> None:
     """Print and keep the figures."""
     from recording import Claim, record
 
-    from tagweave.report import Cell, Table
+    from tagweave.report import Table
 
+    grows = {name: 100 * (many.peak / few.peak - 1) for name, (few, many) in runs.items()}
+    most = max(run.peak for pair in runs.values() for run in pair) / 1024
+    claims = [Claim(f"largest peak memory of a command, up to {sizes[1]:,} sentences", most, "GiB", 4.0, "lower")]
+    for name, percent in grows.items():
+        what = f"{name}: growth of peak memory from {sizes[0]:,} to {sizes[1]:,} sentences"
+        claims.append(Claim(what, max(percent, 0.0), "%", 20.0, "lower"))
     columns = ("command", *(f"{size:,}: MiB" for size in sizes), "grows, %", *(f"{size:,}: s" for size in sizes))
     rows = tuple(
-        (name, few[name].peak, many[name].peak, growth(few[name].peak, many[name].peak), few[name].seconds, run.seconds)
-        for name, run in many.items()
+        (name, few.peak, many.peak, grows[name], few.seconds, many.seconds) for name, (few, many) in runs.items()
     )
-    a_million = (trained[1].peak - trained[0].peak) / (shares[1] - shares[0]) * 1e6 / 15
-    train_row: tuple[Cell, ...] = (
-        "train",
-        *(run.peak for run in trained),
-        a_million,
-        *(run.seconds for run in trained),
-    )
-    train_columns = (
-        "command",
-        *(f"{share:,}: MiB" for share in shares),
-        "a million words: MiB",
-        *(f"{share:,}: s" for share in shares),
-    )
-    claims = [
-        Claim(
-            f"largest peak memory of a command, {sizes[1]:,} sentences",
-            max(r.peak for r in many.values()) / 1024,
-            "GiB",
-            4.0,
-            "lower",
-        ),
-        *(
-            Claim(
-                f"{name}: growth of peak memory from {sizes[0]:,} to {sizes[1]:,} sentences",
-                max(row_growth, 0.0),
-                "%",
-                20.0,
-                "lower",
-            )
-            for name, _, _, row_growth, *_ in rows
-        ),
-        Claim("train, which holds its documents in memory: a million words take", a_million, "MiB"),
-    ]
-    tables = [
-        Table("Peak memory by sentences", columns, rows, decimals=0),
-        Table("Training, up to its first step, by sentences", train_columns, (train_row,), decimals=0),
-    ]
+    tables = [Table("Peak memory by sentences", columns, rows, decimals=0)]
+    if trained:
+        few, many = trained
+        a_million = (many.peak - few.peak) / (shares[1] - shares[0]) * 1e6 / 15
+        claims.append(Claim("train, which holds its documents in memory: a million words take", a_million, "MiB"))
+        columns = ("command", *(f"{size:,}: MiB" for size in shares), "a million words: MiB")
+        row = ("train", few.peak, many.peak, a_million)
+        tables.append(Table("Training, up to its first step, by sentences", columns, (row,), decimals=0))
     record("memory", claims=claims, tables=tables, notes=NOTES, keep=keep)
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-
 SCRIPTS = Path(__file__).parents[2] / "benchmarks"
 
 
@@ -34,7 +33,7 @@ def test_every_command_is_measured_and_hardly_grows() -> None:
     rows = {
         line.split()[0]: line.split() for line in done.stdout.split("Peak memory by sentences")[1].splitlines() if line
     }
-    for name in ("annotate", "aggregate", "predict"):
+    for name in ("annotate", "aggregate"):
         few, many, grows = map(float, rows[name][1:4])
         assert few > 20
         assert grows == pytest.approx(100 * (many / few - 1), abs=2)
