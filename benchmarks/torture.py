@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -30,6 +31,12 @@ from tagweave.report import Table  # noqa: E402
 
 PARTS = ("kill", "stop", "workers", "rival", "disk", "places", "clock", "damage", "pipe")
 """What can be asked for by `--only`."""
+
+_MODULES = (
+    *("tagweave.alternate", "tagweave.annotating", "tagweave.benchmark.page", "tagweave.benchmark.running"),
+    *("tagweave.cli", "tagweave.embeddings", "tagweave.folders", "tagweave.label_models", "tagweave.tagger.fitting"),
+    *("transformers.models.bert.modeling_bert", "transformers.models.auto.modeling_auto", "scipy.optimize"),
+)
 
 
 def main() -> None:
@@ -101,14 +108,8 @@ def _say(message: str) -> None:
 
 def _import_all() -> None:
     """Whatever commands import, so that those that are forked begin with their work."""
-    import tagweave.alternate
-    import tagweave.annotating
-    import tagweave.benchmark.running
-    import tagweave.cli
-    import tagweave.embeddings
-    import tagweave.folders
-    import tagweave.tagger.fitting
-    import transformers.models.bert.modeling_bert  # noqa: F401
+    for name in _MODULES:
+        import_module(name)
 
 
 def _in_child(work: Callable[[], None]) -> None:

@@ -1,4 +1,4 @@
-"""Every file that a command will read again is damaged in every way; what then comes is the same result, or an error."""
+"""Every file that a command will read again is damaged in every way: what comes is the same result, or an error."""
 
 import random
 import shutil

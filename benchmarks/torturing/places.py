@@ -6,7 +6,7 @@ import resource
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -22,7 +22,7 @@ _FULL = ("no space left", "space are free", "space free", "file too large", "mb 
 
 
 def fill(command: Command, base: Path, place: Path, say: Say) -> Score:
-    """Run a command where the disk fills up: an error says so, what was there stays, and with more space it ends well."""
+    """Run a command where the disk fills up: an error says so, what was there stays, with more space it ends well."""
     score = Score(f"disk full: {command.name}")
     with _disk(base, place) as disk:
         if disk is None:
@@ -118,35 +118,38 @@ def _empty(disk: Path) -> None:
 
 
 def misplace(command: Command, base: Path, place: Path, say: Say) -> Score:
-    """Give a command outputs that cannot be: a folder of others, a file for a folder, a folder that is read-only."""
+    """Give a command outputs that cannot be: a folder where a file should be, or the other way; a read-only folder."""
     score = Score(f"places that cannot be: {command.name}")
     target = command.arguments[command.arguments.index("--out") + 1]
-    is_file = Path(target).suffix == ".jsonl"
-    for what in ("taken", "read-only"):
-        fresh(base, place)
-        prepare: Callable[[], object] | None = None
-        if what == "taken" and is_file:
-            (place / target).mkdir()
-            (place / target / "thesis.txt").write_text("years of work")
-        elif what == "taken":
-            (place / target).write_text("years of work")
+    fresh(base, place)
+    if target.endswith(".jsonl"):
+        (place / target).mkdir()
+        (place / target / "thesis.txt").write_text("years of work")
+    else:
+        (place / target).write_text("years of work")
+    _refused("taken", run_and_compare(place, command.arguments), target, score, say)
+    with _disk(base, place) as disk:
+        moved = tuple(f"disk/{part}" if part in _OUTPUTS else part for part in command.arguments)
+        if disk is None:
+            (place / "disk").chmod(0o555)
         else:
-            place.chmod(0o555)
-            prepare = _be_nobody
-        old = state(place)
-        end = run(place, command.arguments, prepare=prepare)
-        if not end.refused or state(place) != old or target not in end.words:
-            score.fault(f"{what}: code {end.code}, {end.words[-500:]}", say)
-        else:
-            score.good("refused")
+            subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+        _refused("read-only", run_and_compare(place, moved), f"disk/{target}", score, say)
     return score
 
 
-def _be_nobody() -> None:
-    if os.getuid() == 0:
-        os.setgroups([])
-        os.setgid(65534)
-        os.setuid(65534)
+def run_and_compare(place: Path, arguments: tuple[str, ...]) -> tuple[End, bool]:
+    """How a command ends, and whether all is as it was before."""
+    old = state(place)
+    return run(place, arguments), state(place) == old
+
+
+def _refused(what: str, found: tuple[End, bool], target: str, score: Score, say: Say) -> None:
+    end, same = found
+    if end.refused and same and target in end.words:
+        score.good("refused")
+    else:
+        score.fault(f"{what}: code {end.code}, {'' if same else 'changed, '}{end.err[-700:]}", say)
 
 
 def close_pipe(arguments: tuple[str, ...], base: Path, place: Path, say: Say) -> Score:

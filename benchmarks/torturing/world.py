@@ -105,11 +105,11 @@ class Command:
 
 
 QUICK = ("--set", "learning_rate=0.003", "--set", "window=32", "--set", "overlap=8")
+_ENCODER = ("--encoder", "inputs/encoder")
 _ANNOTATE = ("annotate", "inputs/many.jsonl", "--sources", "inputs/sources.py", "--out", "out.jsonl")
 _AGGREGATE = ("aggregate", "inputs/train.jsonl", "--dev", "inputs/dev.jsonl", "--out", "labels.jsonl", "--save", "out")
-_TRAIN = ("train", "inputs/train.jsonl", "--dev", "inputs/dev.jsonl", "--encoder", "inputs/encoder", "--out", "out")
+_TRAIN = ("train", "inputs/train.jsonl", "--dev", "inputs/dev.jsonl", *_ENCODER, "--out", "out")
 _ALTERNATE = ("alternate", "inputs/train.jsonl", "--dev", "inputs/dev.jsonl", "--label-model", "hmm", "--rounds", "2")
-_TAGGER = tuple(part.replace("--set ", "") for part in QUICK)
 
 COMMANDS = {
     command.name: command
@@ -141,7 +141,7 @@ COMMANDS = {
             "alternate",
             (
                 *_ALTERNATE,
-                *("--encoder", "inputs/encoder", "--out", "out"),
+                *(*_ENCODER, "--out", "out"),
                 *(part if part == "--set" else f"tagger.{part}" for part in QUICK),
                 *("--set", "tagger.epochs=3", "--set", "label_model.iterations=3"),
             ),
@@ -152,7 +152,7 @@ COMMANDS = {
             "benchmark",
             (
                 *("benchmark", "paper", "--data", "inputs/data", "--out", "out", "--datasets", "laptop-review"),
-                *("--systems", "majority-vote,hmm", "--encoder", "inputs/encoder"),
+                *("--systems", "majority-vote,hmm", *_ENCODER),
             ),
             lock="out/work/laptop-review/.hmm.paper.0.lock",
         ),
