@@ -20,6 +20,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 LAYERS = [
     "errors",
     "parts",
+    "stopping",
     "labels",
     "annotations",
     "soft_labels",
@@ -29,6 +30,7 @@ LAYERS = [
     "observations",
     "progress",
     "processes",
+    "writing",
     "report",
     "storage",
     "config",
@@ -43,6 +45,7 @@ LAYERS = [
     "windows",
     "model_folders",
     "encoder",
+    "frozen",
     "classifier",
     "embeddings",
     "team",
