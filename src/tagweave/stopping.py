@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -9,6 +10,9 @@ from contextlib import contextmanager
 from types import FrameType
 
 _WORDS = {"SIGINT": "interrupted", "SIGTERM": "told to end (SIGTERM)", "SIGHUP": "the terminal has gone (SIGHUP)"}
+
+_MOMENT = 0.01
+"""Seconds until a signal that was lost comes once more."""
 
 _PATIENCE = 2.0
 """Seconds after a signal in which more of them change nothing; then the next one ends the process as it is."""
@@ -43,6 +47,17 @@ def stoppable() -> Iterator[None]:
         if time.monotonic() - first[0] > _PATIENCE:
             os._exit(128 + number)
 
+    def repeat(found: "sys.UnraisableHookArgs") -> None:
+        """What is raised while Python clears up an object is lost: the signal comes once more, a moment later."""
+        if isinstance(found.exc_value, Stopped):
+            first.clear()
+            timer = threading.Timer(_MOMENT, os.kill, (os.getpid(), found.exc_value.code - 128))
+            timer.daemon = True
+            timer.start()
+        else:
+            hook(found)
+
+    hook, sys.unraisablehook = sys.unraisablehook, repeat
     before = {}
     for name in _WORDS:
         number = getattr(signal, name, None)
@@ -51,5 +66,6 @@ def stoppable() -> Iterator[None]:
     try:
         yield
     finally:
+        sys.unraisablehook = hook
         for number, handler in before.items():
             signal.signal(number, handler)
