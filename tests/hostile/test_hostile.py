@@ -18,9 +18,11 @@ from hostile.contents import contents
 from hostile.damage import damaged
 from hostile.records import records
 from hostile.watching import complaint
+from tagweave.errors import TagweaveError
+from tagweave.formats import format_of
 
 MAKERS: dict[str, Callable[[Path], Iterator[Case]]] = {"damaged": damaged, "records": records, "contents": contents}
-SAMPLE = {"": 12, "all": 10_000}.get(os.environ.get("TAGWEAVE_SLOW", ""), 60)
+SAMPLE = {"": 12, "all": 10_000}.get(os.environ.get("TAGWEAVE_SLOW", ""), 40)
 SOURCES = '[[source]]\nkind = "regex"\nname = "names"\npatterns = "Ada|Bo"\ntype = "PER"\n'
 
 
@@ -68,7 +70,15 @@ def test_there_are_many_of_them(cases: list[Case]) -> None:
 
 
 def test_reading_ends_as_it_must(tagweave: CommandLine, cases: list[Case]) -> None:
-    assert not complaints(tagweave, ((case, reading(case, "convert", "out.jsonl")) for case in cases))
+    assert complaints(tagweave, ((case, reading(case, "convert", "out.jsonl")) for case in cases)) == []
+
+
+def by_its_name(case: Case) -> bool:
+    """Whether the name of a file means the format that it is damaged in."""
+    try:
+        return format_of(case.path).name == (case.format or format_of(case.path).name)
+    except (TagweaveError, OSError):
+        return False
 
 
 def other_commands(case: Case) -> Iterator[list[str]]:
@@ -91,10 +101,10 @@ def other_commands(case: Case) -> Iterator[list[str]]:
 
 
 def test_every_command_ends_as_it_must(tagweave: CommandLine, cases: list[Case]) -> None:
-    readable = [case for case in cases if case.format not in ("doccano", "prodigy", "argilla")]
+    readable = [case for case in cases if by_its_name(case)]
     chosen = random.Random(0).sample(readable, min(SAMPLE, len(readable)))
     runs = ((case, arguments) for case in chosen for arguments in other_commands(case))
-    assert not complaints(tagweave, runs)
+    assert complaints(tagweave, runs) == []
 
 
 def test_all_else_that_commands_take(tagweave: CommandLine, tmp_path: Path) -> None:
