@@ -13,6 +13,7 @@ import pytest
 
 from annotating import troublesome
 from tagweave.annotating.corpora import annotate
+from tagweave.annotating.files import annotate_file
 from tagweave.corpus import Corpus, Document
 from tagweave.errors import SourceError, SourceTimeout, TagweaveWarning
 from tagweave.formats.json_lines import records
@@ -145,3 +146,35 @@ def test_a_script_without_a_guard_says_so_and_goes_on(tmp_path: Path) -> None:
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (0, "['cities']\n"), err
     assert "if __name__ ==" in err
+
+
+_KILLED_AT_FIRST = """
+import multiprocessing, os, pathlib, signal
+
+from tagweave.sources import labeling_function
+
+marker = pathlib.Path(__file__).with_name("killed")
+deaths = len(marker.read_text()) if marker.exists() else 0
+if multiprocessing.parent_process() is not None and deaths < {deaths}:
+    with marker.open("a") as handle:
+        handle.write("x")
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@labeling_function("LOC")
+def first(document):
+    return [(0, 1)]
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+def test_a_worker_that_is_killed_before_it_is_there_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "in.jsonl").write_text('{"id": "a", "tokens": ["Oslo"]}\n')
+    (tmp_path / "sources.py").write_text(_KILLED_AT_FIRST.format(deaths=1))
+    report = annotate_file(tmp_path / "in.jsonl", tmp_path / "sources.py", tmp_path / "out.jsonl")
+    assert report.statistics["first"].spans == 1
+    (tmp_path / "killed").unlink()
+    (tmp_path / "sources.py").write_text(_KILLED_AT_FIRST.format(deaths=9))
+    with pytest.raises(SourceError, match="ended at once, signal SIGKILL"):
+        annotate_file(tmp_path / "in.jsonl", tmp_path / "sources.py", tmp_path / "out.jsonl")
+    assert (tmp_path / "killed").read_text() == "xxx"

@@ -92,11 +92,27 @@ class Pool:
         self._workers: list[Worker] = []
         try:
             self._workers += [self._start() for _ in range(processes)]
-            for worker in self._workers:
-                worker.greet()
+            for number in range(processes):
+                self._greet(number)
         except BaseException:
             self.close()
             raise
+
+    def _greet(self, number: int) -> None:
+        """Wait until a worker is there; where it is killed before that, another one takes its place.
+
+        Raises:
+            CannotStart: it ends again, or by itself.
+        """
+        for death in range(DEATHS):
+            try:
+                self._workers[number].greet()
+                return
+            except CannotStart:
+                if (self._workers[number].process.exitcode or 0) >= 0 or death + 1 == DEATHS:
+                    raise
+                self._workers[number].end()
+                self._workers[number] = self._start()
 
     def __enter__(self) -> Self:
         return self
@@ -199,9 +215,9 @@ class Pool:
         try:
             if late or task.deaths[place] >= DEATHS or task.deaths.total() >= 3 * DEATHS:
                 self._blame(task, beat, late, code)
-            fresh = self._start()
-            fresh.greet()
-            self._workers.append(fresh)
+            self._workers.append(self._start())
+            self._greet(-1)
+            fresh = self._workers[-1]
         except (SourceError, CannotStart) as error:
             done[task.number] = error if isinstance(error, SourceError) else SourceError(str(error))
             return
