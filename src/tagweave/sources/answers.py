@@ -14,7 +14,11 @@ from tagweave.errors import StorageError
 
 Strings = list[str]
 
-_THOUGHTS = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
+_THOUGHT = re.compile(r"<(/?)think(?:ing)?>")
+_LONGEST = 1_000_000
+"""Characters of an answer that is read."""
+_MOST_FAILURES = 1000
+"""How often something in an answer may begin like JSON and be none."""
 
 
 def read_list(answer: str) -> Strings:
@@ -52,6 +56,22 @@ def read_lists(answer: str, count: int) -> list[Strings]:
     return [_filled(found[number]) for number in wanted]
 
 
+def _without_thoughts(answer: str) -> str:
+    """An answer without what stands between the marks of a model that thinks aloud; an open mark hides nothing.
+
+    >>> _without_thoughts("a <think>b <think> c</think> d </thinking> e")
+    'a  d </thinking> e'
+    """
+    kept, begin, done = [], -1, 0
+    for mark in _THOUGHT.finditer(answer):
+        if begin < 0 and not mark[1]:
+            begin = mark.start()
+        elif begin >= 0 and mark[1]:
+            kept.append(answer[done:begin])
+            begin, done = -1, mark.end()
+    return "".join([*kept, answer[done:]])
+
+
 def _is_list(value: Any) -> bool:  # noqa: ANN401
     return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
@@ -62,11 +82,17 @@ def _filled(strings: Strings) -> Strings:
 
 def _last(answer: str, opening: str, fits: Callable[[Any], bool]) -> Any:  # noqa: ANN401
     """The last JSON value in a text that begins with a sign and fits, and lies in no other such value."""
-    text, decoder, found, place = _THOUGHTS.sub("", answer), json.JSONDecoder(), None, -1
+    if len(answer) > _LONGEST:
+        raise ValueError(f"it has {len(answer)} characters, more than {_LONGEST}")
+    text, decoder, found, place = _without_thoughts(answer), json.JSONDecoder(), None, -1
+    failures = 0
     while (place := text.find(opening, place + 1)) >= 0:
         try:
             value, end = decoder.raw_decode(text, place)
         except (ValueError, RecursionError):
+            failures += 1
+            if failures == _MOST_FAILURES:
+                return None
             continue
         if fits(value):
             found, place = value, end - 1

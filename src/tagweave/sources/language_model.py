@@ -40,6 +40,8 @@ _SEVERAL = (
     "for each time that it occurs. Answer with a JSON object and nothing else. Its keys are the numbers of all texts, "
     'its values are JSON lists of strings, [] for a text without any: {{"1": ["...", "..."], "2": [], ...}}'
 )
+_MOST_NAMED = 20
+"""Strings that an answer may hold beside two for each token; what comes after them is no list of entities."""
 _PLACEHOLDER = re.compile(r"\{(type|definition|answer|text)\}")
 
 _GIVE_UP = 10
@@ -202,7 +204,9 @@ class LanguageModel(Source):
             if answer is None:
                 self._fail(document)
                 return None
-            named.extend((surface, name) for surface in answer)
+            most = _MOST_NAMED + 2 * len(document.tokens)
+            self.counters["not in the text"] += len(answer[most:])
+            named.extend((surface, name) for surface in answer[:most])
         spans, lost = place(
             document, named, occurrences=self.occurrences, alignment=self.alignment, similarity=self.similarity
         )

@@ -1,5 +1,6 @@
 """`Regex`: regular expressions on the text of a document, with a limit on the time that they may take."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from time import monotonic
@@ -15,6 +16,36 @@ Flag = Literal["ignorecase", "multiline", "dotall", "verbose", "fullcase", "best
 
 _LONGEST = 86400
 """Seconds that patterns may be given; the clock of the package does not take any number."""
+
+
+_LARGEST = 100_000
+"""Parts that a pattern may have; making one of that size ready takes about a second."""
+
+_PART = re.compile(r"(?s)\\.|\[\^?\]?(?:\\.|[^\]\\])*\]?|(\()|(\))|\{(\d+)(?:,\d*)?\}|.")
+
+
+def _written_out(pattern: str) -> int:
+    r"""Parts of a pattern when everything that is repeated stands there as often as it must.
+
+    >>> _written_out(r"(?:(?:a{10}){10}[bc]\d){10}") > 1000, _written_out("a{1,9}") < 10
+    (True, True)
+    """
+    groups, last = [0], 0
+    for opens, closes, count in (found.groups() for found in _PART.finditer(pattern)):
+        if opens:
+            groups.append(0)
+            continue
+        if closes:
+            last = groups.pop() if len(groups) > 1 else 0
+            groups[-1] += last
+        elif count:
+            times = max(int(count[:10]), 1)
+            groups[-1] += last * (times - 1)
+            last *= times
+        else:
+            last = 1
+            groups[-1] += 1
+    return sum(groups)
 
 
 @dataclass
@@ -75,6 +106,11 @@ class Regex(Source):
     def _compile(self, pattern: str) -> Any:  # noqa: ANN401
         import regex
 
+        if (size := _written_out(pattern)) > _LARGEST:
+            raise UsageError(
+                f"source {self.name!r}: the pattern {pattern[:60]!r}... has {size} parts when its repetitions are "
+                f"written out, more than {_LARGEST}. Use smaller counts, or a dictionary for lists of phrases"
+            )
         flags = 0
         for name in self.flags:
             flags |= getattr(regex, name.upper())
