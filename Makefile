@@ -12,11 +12,12 @@ INSTALL := $(BIN)/python -m pip install --constraint constraints.txt
 RUN_STAMP := $(VENV)/run.stamp
 DEV_STAMP := $(VENV)/dev.stamp
 
-.PHONY: help demo test lint format docs clean
+.PHONY: help demo test torture lint format docs clean
 
 help:
 	@echo "make demo    train on the corpus that ships with the package and print the scores of each stage"
 	@echo "make test    all tests, with the examples in docstrings and in the documentation"
+	@echo "make torture kill, damage and crowd every command, and print what it withstands (15 minutes)"
 	@echo "make lint    ruff and mypy"
 	@echo "make format  let ruff rewrite the files"
 	@echo "make docs    build the documentation site into site/"
@@ -38,6 +39,9 @@ demo: $(RUN_STAMP)
 
 test: $(DEV_STAMP)
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile $(PYTEST_ARGS)
+
+torture: $(DEV_STAMP)
+	$(BIN)/python benchmarks/torture.py
 
 lint: $(DEV_STAMP)
 	$(BIN)/ruff check .

@@ -46,7 +46,7 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=50, help="kills of each command")
     parser.add_argument("--seed", type=int, default=0, help="of the instants and places of everything")
     parser.add_argument("--only", default="", help="only these parts, with commas between them")
-    parser.add_argument("--command", default="", help="only commands whose names begin so")
+    parser.add_argument("--command", action="append", help="only what is called so; may be repeated")
     arguments = parser.parse_args()
     begin = time.monotonic()
     folder = Path(tempfile.mkdtemp(prefix="torture."))  # no TemporaryDirectory: forked commands would clear it too
@@ -77,7 +77,8 @@ def _scores(arguments: argparse.Namespace, folder: Path) -> list[Score]:
     _in_child(lambda: build(base))
     scores = []
     for part, name, torture in _tortures(arguments, base, place):
-        if name.startswith(arguments.command) and part in (arguments.only.split(",") if arguments.only else PARTS):
+        wanted = arguments.command is None or name in arguments.command
+        if wanted and part in (arguments.only.split(",") if arguments.only else PARTS):
             scores.append(torture())
             _say(f"{scores[-1].what}: {scores[-1].well} of {scores[-1].tried}")
     return scores
