@@ -202,7 +202,11 @@ class Encoder:
     def load(cls, name: str) -> Self:
         """The tokenizer of an encoder; see `locate` for names and errors."""
         require_bert()
-        folder = locate(name)
+        return cls.at(locate(name), name)
+
+    @classmethod
+    def at(cls, folder: Path, name: str = "") -> Self:
+        """The tokenizer in a folder, whether or not a model lies beside it."""
         tokenizer, config = load_tokenizer(folder)
         plain = tokenizer("a", add_special_tokens=False)["input_ids"]
         full = tokenizer("a")["input_ids"]

@@ -14,7 +14,7 @@ from tagweave import progress
 from tagweave.benchmark.page import render
 from tagweave.errors import FormatError, TagweaveWarning, printable
 from tagweave.report import Table
-from tagweave.tagger.model import _model_card
+from tagweave.tagger.card import model_card
 
 ESCAPES = {
     "colour": "\x1b[31m",
@@ -160,7 +160,7 @@ def test_markdown_shows_the_words_as_they_are(markup: str) -> None:
 
 
 def test_the_card_of_a_model(markup: str) -> None:
-    page = rendered(_model_card((markup,), crf=False).partition("# Named-entity recogniser")[2])
+    page = rendered(model_card((markup,), crf=False).partition("# Named-entity recogniser")[2])
     assert not {tag for tag, _ in Tags(page).found} - {"p", "code", "strong", "a", "pre"}
     assert not [attributes for tag, attributes in Tags(page).found if tag == "a"]
 

@@ -21,6 +21,7 @@ from tagweave.cli.compare import compare
 from tagweave.cli.convert import convert
 from tagweave.cli.demo import demo
 from tagweave.cli.evaluate import evaluate
+from tagweave.cli.export import export
 from tagweave.cli.predict import predict
 from tagweave.cli.train import train
 from tagweave.errors import TagweaveError, TagweaveWarning, UsageError, shortened
@@ -35,7 +36,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for _command in (demo, annotate, analyze, compare, aggregate, train, alternate, predict, evaluate, convert):
+for _command in (demo, annotate, analyze, compare, aggregate, train, alternate, predict, export, evaluate, convert):
     app.command()(_command)
 app.add_typer(benchmark, name="benchmark")
 

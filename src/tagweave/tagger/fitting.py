@@ -320,6 +320,7 @@ def _check_output(tagger: Tagger, objective: Objective) -> None:
 
 
 def _check_start(tagger: Tagger, start: Tagger) -> None:
+    start.check_whole("trained")
     if tagger._outputs() != start._outputs():
         raise UsageError(f"a {tagger.name} tagger cannot start from a {start.name} tagger: their outputs differ")
     if tagger.output != start.output:

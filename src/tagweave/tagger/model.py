@@ -1,7 +1,7 @@
 """`Tagger`: a token classifier that learns from soft labels."""
 
 import platform
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from importlib.metadata import version
 from pathlib import Path
@@ -19,9 +19,9 @@ from tagweave.errors import NotFittedError, StorageError, UsageError
 from tagweave.frozen import Cut, Kept, KeptStates, frozen_layers
 from tagweave.labels import LabelSet
 from tagweave.model_folders import quiet
-from tagweave.report import in_markdown
 from tagweave.soft_labels import SoftLabels
 from tagweave.storage import as_saved, new_folder, read_json, records_in, types_in, verify, write_json
+from tagweave.tagger.card import CONFIG, model_card
 from tagweave.tagger.reading import legal_scores, likeliest_entities
 from tagweave.tagger.targets import Objective, SoftTargets, targets
 from tagweave.windows import Windows
@@ -29,9 +29,8 @@ from tagweave.windows import Windows
 if TYPE_CHECKING:
     import torch
 
-CONFIG = "tagweave.json"
 KIND = "tagger"
-_CONFIG_KEYS = {"kind", "tagger", "seed", "versions", "settings", "types", "history"}
+_CONFIG_KEYS = {"kind", "tagger", "seed", "versions", "settings", "types", "history", "exported"}
 
 Output = Literal["linear", "crf"]
 """What stands on top of the encoder: every word's label for itself, or a CRF over the labels of a document."""
@@ -280,30 +279,43 @@ class Tagger:
 
         `transformers.pipeline("token-classification", model=folder, aggregation_strategy="first")` reads it.
         """
-        types = self._fitted()
+        self.check_whole("saved")
         with new_folder(Path(folder)) as work:
             with quiet():
                 self.model_.save_pretrained(work)
-                self.encoder_.tokenizer.save_pretrained(work)
-            for path in work.iterdir():
-                path.chmod(0o644)
-            (work / "README.md").write_text(self._card(), encoding="utf-8", newline="\n")
-            write_json(
-                work / CONFIG,
-                {
-                    "kind": KIND,
-                    "tagger": self.name,
-                    "seed": self.seed,
-                    "versions": _versions(),
-                    "settings": self.settings(),
-                    "types": types,
-                    "history": self.history_,
-                },
-            )
+            self.describe(work)
+
+    def describe(self, work: Path, exported: Mapping[str, Any] | None = None) -> None:
+        """Write all but the model into a folder: tokenizer, model card, settings, and what was exported."""
+        with quiet():
+            self.encoder_.tokenizer.save_pretrained(work)
+        for path in work.iterdir():
+            path.chmod(0o644)
+        (work / "README.md").write_text(self._card(), encoding="utf-8", newline="\n")
+        config = {
+            "kind": KIND,
+            "tagger": self.name,
+            "seed": self.seed,
+            "versions": _versions(),
+            "settings": self.settings(),
+            "types": self._fitted(),
+            "history": self.history_,
+        }
+        write_json(work / CONFIG, config if exported is None else {**config, "exported": exported})
+
+    def check_whole(self, use: str) -> None:
+        """Check that the tagger has been fitted, and has weights that can be changed and saved.
+
+        Raises:
+            UsageError: it was exported.
+        """
+        self._fitted()
+        if not hasattr(self.model_, "save_pretrained"):
+            raise UsageError(f"an exported tagger only predicts, and cannot be {use}: give the folder it was made from")
 
     def _card(self) -> str:
         """What the saved folder says of itself."""
-        return _model_card(self._fitted(), self.output == "crf")
+        return model_card(self._fitted(), self.output == "crf")
 
     @staticmethod
     def load(folder: Path) -> "Tagger":
@@ -330,8 +342,13 @@ class Tagger:
                 raise StorageError(f"{folder}: unknown in its {CONFIG}: {', '.join(unknown)}")
             tagger = create(TAGGERS[config["tagger"]], config["settings"])
             tagger.types_, tagger.history_ = types_in(config), records_in(config, "history")
-            tagger.encoder_ = Encoder.load(str(folder.absolute()))
-            tagger.model_ = tagger.encoder_.classifier(tagger._outputs(), seed=None)
+            if "exported" in config:
+                from tagweave.tagger import exporting
+
+                exporting.load(tagger, folder, config["exported"])
+            else:
+                tagger.encoder_ = Encoder.load(str(folder.absolute()))
+                tagger.model_ = tagger.encoder_.classifier(tagger._outputs(), seed=None)
             tagger._restore(folder)
         tagger.model_.to(device())
         return tagger
@@ -352,36 +369,3 @@ def _versions() -> dict[str, str]:
     names = ("tagweave", "torch", "transformers", "tokenizers", "numpy")
     found = {name: __version__ if name == "tagweave" else version(name) for name in names}
     return {"python": platform.python_version(), **found}
-
-
-_CRF_NOTE = """Tagweave also reads scores of neighbouring labels, `crf.*`, from the weights. The pipeline leaves them
-out, so it can find other entities.
-
-"""
-
-
-def _model_card(types: tuple[str, ...], crf: bool) -> str:
-    names = ", ".join(map(in_markdown, types))
-    return f"""---
-pipeline_tag: token-classification
-library_name: transformers
-tags: [named-entity-recognition, tagweave]
----
-
-# Named-entity recogniser
-
-A token classifier for the entity types {names}, trained by tagweave on soft labels. It reads each word from
-its first sub-word piece, so use the aggregation strategy `first`; others can end an entity inside a word. tagweave
-takes the likeliest sequence in which an entity begins with B; the pipeline decides word by word, which can break
-entities up.
-
-```python
-from transformers import pipeline
-
-tagger = pipeline("token-classification", model="FOLDER", aggregation_strategy="first")
-tagger(["Words", "of", "a", "sentence"], is_split_into_words=True)
-```
-
-{_CRF_NOTE if crf else ""}\
-With tagweave: `tagweave predict FOLDER FILE.jsonl --out OUT.jsonl`. Settings, seed and versions are in `{CONFIG}`.
-"""
