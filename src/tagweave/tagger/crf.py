@@ -234,8 +234,8 @@ class Crf(nn.Module):
 class SoftSequences:
     """The expected log-likelihood of known words under a CRF.
 
-    The words of a batch that follow each other in a document are one sequence. Where the words before or after it are
-    not in the batch, nothing is said of its first or last label.
+    The words of a batch that follow each other in a document are one sequence, in whatever order windows come. Where
+    the words before or after it are not in the batch, nothing is said of its first or last label.
     """
 
     rows: Floats
