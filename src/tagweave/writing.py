@@ -143,7 +143,7 @@ def _settle(path: Path) -> None:
 
 def _exchange(new: Path, old: Path) -> None:
     """Let two folders change their names, in one step where the system can."""
-    libc = ctypes.CDLL(None, use_errno=True) if sys.platform in ("linux", "darwin") else None
+    libc: Any = ctypes.CDLL(None, use_errno=True) if sys.platform in ("linux", "darwin") else None
     names = os.fsencode(new), os.fsencode(old)
     if hasattr(libc, "renameat2"):
         failed = libc.renameat2(-100, names[0], -100, names[1], 2)  # AT_FDCWD, RENAME_EXCHANGE
