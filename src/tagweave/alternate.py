@@ -17,6 +17,7 @@ from typing import Any, Literal, TypeVar, get_args
 import numpy as np
 
 from tagweave.corpus import Corpus
+from tagweave.encoder import Encoder
 from tagweave.errors import DataError, StorageError
 from tagweave.evaluation import evaluate
 from tagweave.frozen import Kept
@@ -261,6 +262,7 @@ class _Run:
     def _open(self, resume: bool) -> None:
         """Start the folder, or check that it holds this very run."""
         plan = {**self._plan.settings(), "data": _fingerprint(self._train), "dev": _fingerprint(self._dev)}
+        plan["encoder"] = Encoder.load(self._plan.tagger.encoder).identity
         self._team.check_same("documents or settings", plan)
         self._team.on_first(lambda: self._prepare(plan, resume))
         send_folder(self._team, self._folder / _ROUNDS)
@@ -272,7 +274,7 @@ class _Run:
             if path.exists():
                 raise StorageError(f"{self._folder} holds a run already: resume it, or choose another folder")
         elif path.exists():
-            found = read_json(path)
+            found = {"encoder": plan["encoder"], **read_json(path)}  # older versions did not write it
             changed = sorted(name for name, value in as_json(plan).items() if found.get(name) != value)
             if changed:
                 raise StorageError(
