@@ -70,7 +70,7 @@ def with_tagweave(task: Task, count: int) -> Callable[[], Answer]:
     def run() -> Answer:
         # What `tagweave.chain.forward_backward` does, with a given number of threads.
         potentials, offsets = posterior.prepare(*task)
-        values, _, marginals, pairs = posterior.run(potentials, offsets, posterior.MODES["sum"], count)
+        values, marginals, pairs = posterior.run(potentials, offsets, posterior.MODES["sum"], count)
         posterior.check_results(values, potentials, offsets)
         return marginals, pairs[0]
 

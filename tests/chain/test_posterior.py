@@ -22,13 +22,13 @@ SOME = settings(max_examples=60, deadline=None)
 def test_everything_agrees_with_enumeration(chain: Chain) -> None:
     exact = enumerate_sentences(*chain)
     posterior = forward_backward(*chain, pairs="token")
-    assert posterior.entropy is not None and posterior.pair_marginals is not None
+    assert posterior.pair_marginals is not None
     np.testing.assert_allclose(posterior.log_partition, [e.log_partition for e in exact], rtol=0, atol=1e-10)
     np.testing.assert_allclose(posterior.marginals, np.concatenate([e.marginals for e in exact]), rtol=0, atol=1e-10)
     np.testing.assert_allclose(posterior.pair_marginals, np.concatenate([e.pairs for e in exact]), rtol=0, atol=1e-10)
     # The entropy is a difference of two sums of potentials.
     largest = max(np.abs(part[np.isfinite(part)]).max(initial=0) for part in list(chain)[:3])
-    np.testing.assert_allclose(posterior.entropy, [e.entropy for e in exact], rtol=0, atol=1e-10 + 1e-12 * largest)
+    np.testing.assert_allclose(entropy(*chain), [e.entropy for e in exact], rtol=0, atol=1e-10 + 1e-12 * largest)
 
 
 @SOME
@@ -55,7 +55,6 @@ def test_sums_of_pairs_are_those_of_the_tokens(chain: Chain) -> None:
     sums = [by_token[first:last].sum(0) for first, last in itertools.pairwise(chain.offsets)]
     np.testing.assert_allclose(by_sentence.pair_marginals, sums, rtol=0, atol=1e-12)
     np.testing.assert_allclose(summed.pair_marginals, by_token.sum(0), rtol=0, atol=1e-12)
-    np.testing.assert_allclose(by_sentence.entropy, entropy(*chain), rtol=0, atol=1e-12)
 
 
 @MANY
@@ -103,8 +102,8 @@ def test_a_million_tokens_in_one_sentence(kind: type) -> None:
     potentials = [part.astype(kind) for part in list(chain)[:3]]
     potentials[1][0, 2] = -np.inf
     posterior = forward_backward(*potentials, chain.offsets, pairs="sum")
-    assert posterior.entropy is not None and posterior.pair_marginals is not None
-    assert np.isfinite(posterior.log_partition).all() and np.isfinite(posterior.entropy).all()
+    assert posterior.pair_marginals is not None
+    assert np.isfinite(posterior.log_partition).all()
     assert np.abs(posterior.marginals.sum(1, dtype=np.float64) - 1).max() < 1e-6
     assert posterior.pair_marginals.sum() == pytest.approx(999_999, rel=1e-9)
     assert posterior.pair_marginals[0, 2] == 0

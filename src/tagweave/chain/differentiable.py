@@ -22,7 +22,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from tagweave.chain import compiling, covariances, kernels, padded
-from tagweave.chain.posterior import check_shapes, run
+from tagweave.chain.posterior import check_shapes, entropies, run
 from tagweave.chain.threads import thread_limit
 
 Offsets: TypeAlias = Tensor | NDArray[np.int64]
@@ -84,18 +84,18 @@ def log_partition_on_cpu(potentials: Potentials, offsets: Tensor, wanted: bool) 
     arrays, places = _as_arrays(potentials), offsets.numpy()
     shared = potentials[1].dim() == 2
     mode = (kernels.PAIRS_BY_SENTENCE if shared else kernels.PAIRS_BY_TOKEN) if wanted else kernels.NO_PAIRS
-    values, _, marginals, pairs = run(arrays, places, mode, min(thread_limit(), torch.get_num_threads()))
+    values, marginals, pairs = run(arrays, places, mode, min(thread_limit(), torch.get_num_threads()))
     return torch.from_numpy(values), torch.from_numpy(marginals), torch.from_numpy(pairs)
 
 
 def entropy_on_cpu(potentials: Potentials, offsets: Tensor, wanted: bool) -> Statistics:
     """Entropies and their slopes from the compiled kernels; meaningless slopes if none are wanted."""
     arrays, places = _as_arrays(potentials), offsets.numpy()
-    mode = kernels.PAIRS_BY_TOKEN if wanted else kernels.PAIRS_SUMMED
-    log_partitions, expected, marginals, pairs = run(arrays, places, mode, min(thread_limit(), torch.get_num_threads()))
+    threads = min(thread_limit(), torch.get_num_threads())
+    log_partitions, marginals, pairs = run(arrays, places, kernels.PAIRS_BY_TOKEN, threads)
+    values = entropies(arrays, places, log_partitions, marginals, pairs)
     if wanted:
         covariances.score_covariances(arrays, places, marginals, pairs)
-    values = np.where(np.isneginf(log_partitions), 0.0, log_partitions - expected)
     slopes = -torch.from_numpy(marginals), -torch.from_numpy(pairs)
     return torch.from_numpy(values), *_by_sentence(slopes, offsets, wanted and potentials[1].dim() == 2)
 

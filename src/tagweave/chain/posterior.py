@@ -55,14 +55,11 @@ class Posterior:
     pair_marginals: NDArray[np.floating[Any]] | None
     r"""\(p(z_{t-1} = i, z_t = j \mid x)\) as [.., i, j]: summed over all tokens, over each sentence, or one by one."""
 
-    entropy: NDArray[np.float64] | None
-    r"""\(-\sum_z p(z \mid x) \log p(z \mid x)\) in nats, [sentences]; None where no pairs were asked for."""
-
 
 def forward_backward(
     start: ArrayLike, transitions: ArrayLike, evidence: ArrayLike, offsets: ArrayLike, *, pairs: Pairs = "none"
 ) -> Posterior:
-    r"""Log-partition, marginals, pair marginals and entropy of every sentence, in one pass.
+    r"""Log-partition, marginals and pair marginals of every sentence, in one pass.
 
     Args:
         start, transitions, evidence, offsets: see the module.
@@ -92,12 +89,11 @@ def forward_backward(
     potentials, places = prepare(start, transitions, evidence, offsets)
     if pairs not in get_args(Pairs):
         raise DataError(f"pairs is {pairs!r}; it must be one of {', '.join(get_args(Pairs))}")
-    log_partition, expected_score, marginals, pair_marginals = run(potentials, places, MODES[pairs], thread_limit())
+    log_partition, marginals, pair_marginals = run(potentials, places, MODES[pairs], thread_limit())
     check_results(log_partition, potentials, places)
     if pairs == "none":
-        return Posterior(log_partition, marginals, None, None)
-    entropy = np.maximum(log_partition - expected_score, 0.0)
-    return Posterior(log_partition, marginals, pair_marginals[0] if pairs == "sum" else pair_marginals, entropy)
+        return Posterior(log_partition, marginals, None)
+    return Posterior(log_partition, marginals, pair_marginals[0] if pairs == "sum" else pair_marginals)
 
 
 def log_partition(
@@ -112,15 +108,30 @@ def log_partition(
 
 
 def entropy(start: ArrayLike, transitions: ArrayLike, evidence: ArrayLike, offsets: ArrayLike) -> NDArray[np.float64]:
-    """How undecided the labels of every sentence are, in nats, [sentences]; arguments are those of `forward_backward`.
+    r"""How undecided the labels of every sentence are: \(-\sum_z p(z \mid x) \log p(z \mid x)\) in nats, [sentences].
+
+    Arguments and errors are those of `forward_backward`. Memory grows with tokens times labels squared.
 
     >>> entropy([0.0, 0.0], [[0.0, 0.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, 0.0]], [0, 2]).round(4)
     array([1.3863])
     """
     potentials, places = prepare(start, transitions, evidence, offsets)
-    log_partition, expected_score, _, _ = run(potentials, places, kernels.PAIRS_SUMMED, thread_limit())
+    log_partition, marginals, pairs = run(potentials, places, kernels.PAIRS_BY_TOKEN, thread_limit())
     check_results(log_partition, potentials, places)
-    return np.maximum(log_partition - expected_score, 0.0)
+    return entropies(potentials, places, log_partition, marginals, pairs)
+
+
+def entropies(
+    potentials: Potentials,
+    offsets: NDArray[np.int64],
+    log_partition: NDArray[np.float64],
+    marginals: FloatArray,
+    pairs: FloatArray,
+) -> NDArray[np.float64]:
+    """Entropies from what `run` gives with pairs by token; zero for a sentence without any possible path."""
+    expected = np.empty_like(log_partition)
+    kernels.expected_scores(potentials, offsets, marginals, pairs, expected)
+    return np.where(np.isneginf(log_partition), 0.0, np.maximum(log_partition - expected, 0.0))
 
 
 def best_path(start: ArrayLike, transitions: ArrayLike, evidence: ArrayLike, offsets: ArrayLike) -> NDArray[np.int64]:
@@ -144,8 +155,8 @@ def best_path(start: ArrayLike, transitions: ArrayLike, evidence: ArrayLike, off
 
 def run(
     potentials: Potentials, offsets: NDArray[np.int64], mode: int, threads: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64], FloatArray, FloatArray]:
-    """Log-partitions, expected scores, marginals and pair marginals of prepared potentials; impossible is no error.
+) -> tuple[NDArray[np.float64], FloatArray, FloatArray]:
+    """Log-partitions, marginals and pair marginals of prepared potentials; impossible is no error.
 
     The number of threads changes nothing about the results.
     """
@@ -159,7 +170,7 @@ def run(
         kernels.PAIRS_BY_SENTENCE: (sentences, np.dtype(np.float64)),
         kernels.PAIRS_BY_TOKEN: (tokens, evidence.dtype),
     }[mode]
-    log_partitions, expected_scores = np.empty(sentences), np.empty(sentences)
+    log_partitions = np.empty(sentences)
     marginals, pairs = np.empty((tokens, labels), evidence.dtype), np.zeros((rows, labels, labels), kind)
 
     def work(block: int) -> None:
@@ -169,13 +180,13 @@ def run(
             (start if len(start) == 1 else start[own], transitions, evidence),
             offsets[own.start : own.stop + 1],
             mode,
-            (log_partitions[own], expected_scores[own], marginals, own_pairs.get(mode, pairs)),
+            (log_partitions[own], marginals, own_pairs.get(mode, pairs)),
         )
 
     run_blocks(work, len(blocks) - 1, threads)
     if mode == kernels.PAIRS_SUMMED:
         pairs = pairs.sum(0, keepdims=True)
-    return log_partitions, expected_scores, marginals, pairs
+    return log_partitions, marginals, pairs
 
 
 def prepare(

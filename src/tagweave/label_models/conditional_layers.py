@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from tagweave.chain.compiling import FloatArray, compiled
-from tagweave.chain.kernels import exponentiate
+from tagweave.chain.exponentials import exponentiate
 from tagweave.chain.threads import run_blocks, thread_limit
 
 BLOCK = 1024
