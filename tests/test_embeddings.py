@@ -13,7 +13,7 @@ from tagweave import embeddings
 from tagweave.corpus import Corpus, Document
 from tagweave.embeddings import embed
 from tagweave.encoder import Encoder
-from tagweave.errors import StorageError, TagweaveWarning, UsageError
+from tagweave.errors import StorageError, UsageError
 
 WORDS = ["Orlin", "visited", "Vestara", "yesterday", "."]
 

@@ -32,8 +32,8 @@ often; on votes that spoils more than it helps."""
 
 DEV_ONLY: dict[str, Any] = {**SUPERVISED, "epochs": 10}
 FINE_TUNED: dict[str, Any] = {**SUPERVISED, "epochs": 5, "learning_rate": 1e-4}
-"""Epochs are more where there are few documents, and fixed, as there is nothing left to choose them by. What fine-tuning
-starts from is good already: a quarter of the usual learning rate keeps more of it (half of dev held out)."""
+"""Epochs are more where there are few documents, and fixed, as there is nothing left to choose them by. Fine-tuning
+starts from what is good already: a quarter of the usual learning rate keeps more of it (half of dev held out)."""
 
 
 def embedding_layers(encoder: str) -> tuple[int, ...]:

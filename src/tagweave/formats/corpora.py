@@ -156,6 +156,7 @@ class SeenNames:
         return place < len(self._sorted) and int(self._sorted[place]) == number
 
     def add(self, name: str) -> None:
+        """Note that a name was seen."""
         self._new.add(hash(name))
         if len(self._new) >= self._MOST:
             new = np.fromiter(self._new, np.int64, len(self._new))
