@@ -1,10 +1,13 @@
+import errno
 import json
+import os
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tagweave.errors import StorageError
+from tagweave.errors import StorageError, UsageError
 from tagweave.storage import (
     CONFIG,
     MANIFEST,
@@ -13,6 +16,7 @@ from tagweave.storage import (
     load_folder,
     new_folder,
     read_json,
+    reserved,
     save_folder,
     write_json,
 )
@@ -108,3 +112,51 @@ def test_caches_are_in_the_home_unless_a_variable_says_otherwise(
     assert cache_folder("things") == Path.home() / ".cache" / "tagweave" / "things"
     monkeypatch.setenv("TAGWEAVE_CACHE", str(tmp_path))
     assert cache_folder("things") == tmp_path / "things"
+
+
+def test_a_sealed_record_notices_every_changed_bit_that_means_something(tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    value = {"f1": 0.75, "names": ["ü", None], "sizes": {"a": 10**12, "b": 1e-7}}
+    write_json(path, value, sealed=True)
+    assert read_json(path) == value
+    content = path.read_bytes()
+    noticed = 0
+    for position in range(len(content)):
+        for bit in range(8):
+            path.write_bytes(content[:position] + bytes([content[position] ^ (1 << bit)]) + content[position + 1 :])
+            try:
+                found = read_json(path)
+            except StorageError:
+                noticed += 1
+            else:
+                assert {name: found[name] for name in value} == value
+    assert noticed > 6 * len(content)
+
+
+def test_a_place_is_for_one_run_and_not_for_what_others_wrote(tmp_path: Path) -> None:
+    with reserved(tmp_path / "deep" / "model"):
+        for again in (reserved(tmp_path / "deep" / "model"), reserved(tmp_path / "deep" / ".." / "deep" / "model")):
+            with pytest.raises(UsageError, match="another run is writing it"), again:
+                pass
+        save(tmp_path / "deep" / "model")
+    assert [path.name for path in (tmp_path / "deep").iterdir()] == ["model"]
+    (tmp_path / "thesis.txt").write_text("years of work")
+    with pytest.raises(StorageError, match="was not written by tagweave"), reserved(tmp_path):
+        pass
+    with pytest.raises(UsageError, match="cannot be written"), reserved(tmp_path / "thesis.txt" / "model"):
+        pass
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="folders are not brought to the disk there")
+def test_a_full_disk_is_said_and_the_old_folder_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    save(tmp_path / "model")
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(UsageError, match="model.* cannot be written: No space left"):
+        save_folder(tmp_path / "model", "thing", {"rate": 2}, {})
+    monkeypatch.undo()
+    assert load_folder(tmp_path / "model", "thing")[0]["rate"] == 0.5
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]

@@ -61,9 +61,8 @@ def new_folder(folder: Path) -> Iterator[Path]:
     try:
         with replacement(folder) as work:
             yield work
-            write_json(
-                work / MANIFEST, {path.relative_to(work).as_posix(): _fingerprint(path) for path in _files(work)}
-            )
+            files = {path.relative_to(work).as_posix(): _fingerprint(path) for path in _files(work)}
+            write_json(work / MANIFEST, files, sealed=True)
     except Exception as error:
         if reason := _trouble_with_disk(error):
             raise UsageError(f"{folder} cannot be written: {reason}. What was there before is unchanged") from None
