@@ -6,6 +6,8 @@ PYTHON ?= python3
 VENV ?= .venv
 WORKERS ?= 2
 PYTEST_ARGS ?=
+SECONDS ?= 600
+TARGETS ?=
 
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --constraint constraints.txt
@@ -20,6 +22,7 @@ help:
 	@echo "make torture kill, damage and crowd every command, and print what it withstands (15 minutes)"
 	@echo "make lint    ruff and mypy"
 	@echo "make format  let ruff rewrite the files"
+	@echo "make fuzz    throw changed files at every reader, SECONDS=600 at each; faults are kept in fuzz/"
 	@echo "make docs    build the documentation site into site/"
 	@echo "make clean   remove the environment and everything built"
 
@@ -54,6 +57,10 @@ format: $(DEV_STAMP)
 
 docs: $(DEV_STAMP)
 	$(BIN)/mkdocs build --strict
+
+fuzz: $(DEV_STAMP)
+	$(INSTALL) --requirement tools/fuzz.txt
+	$(BIN)/python tools/fuzz.py --seconds $(SECONDS) $(TARGETS)
 
 clean:
 	rm -rf $(VENV) build dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis
