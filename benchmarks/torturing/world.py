@@ -133,7 +133,7 @@ COMMANDS = {
                 "--set",
                 "epochs=3",
                 "--set",
-                "layers=[-1]",
+                "layers=-1",
             ),
         ),
         Command("train", (*_TRAIN, *QUICK, "--set", "epochs=4"), ("--resume",)),
