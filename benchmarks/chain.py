@@ -20,9 +20,9 @@ with all threads over the speed of the row. Tools:
 hmmlearn and dynamax are rows without numbers where they are not installed. They go best into an environment that is
 thrown away: python -m venv peers && peers/bin/pip install . torch hmmlearn dynamax
 
-The best of `--repeats` runs counts, of fewer if they take long. The first speed is by the clock, the second by the seconds that all threads
-together spent on processors: on a machine with other work the clock says little, and a tool that has its processors for
-itself reaches at most the second speed times its threads. `ratio` is of the clock.
+The best of `--repeats` runs counts, of fewer if they take long. The first speed is by the clock, the second by the
+seconds that all threads together spent on processors: on a machine with other work the clock says little, and a tool
+that has its processors for itself reaches at most the second speed times its threads. `ratio` is of the clock.
 
 `--tokens` is the number of tokens with 3 labels; with 9 there are a quarter of them.
 """

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from tagweave.label_models.projection import BLOCK, project
+from tagweave.label_models.projection import BLOCK, moments, project
 
 
 @pytest.mark.parametrize(("rows", "outputs", "width"), [(0, 2, 4), (1, 1, 1), (9, 4, 33), (BLOCK + 5, 6, 7)])
@@ -45,3 +45,10 @@ def test_results_are_the_same_for_any_number_of_threads() -> None:
     torch.set_num_threads(before)
     for one, two in zip(*found, strict=True):
         np.testing.assert_array_equal(one, two)
+
+
+def test_moments_are_sums_and_sums_of_squares() -> None:
+    features = np.random.default_rng(3).normal(2.0, 3.0, (2 * BLOCK + 3, 5)).astype(np.float16)
+    wide = features.astype(np.float64)
+    np.testing.assert_allclose(moments(features), [wide.sum(axis=0), np.square(wide).sum(axis=0)])
+    assert moments(features[:0]).tolist() == [[0.0] * 5] * 2

@@ -1,6 +1,6 @@
 """Exponentials of many numbers at once."""
 
-from math import factorial, floor
+from math import factorial
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from tagweave.chain.compiling import FloatArray, compiled_as_written
 # few digits that a thousand times it is exact, and the rest of log(2); one over the factorials.
 LOWEST = -708.0
 LOG2_E = 1.4426950408889634
+ROUNDING = 1.5 * 2.0**52
 LN2_HIGH, LN2_LOW = 0.693147182464599609375, -1.904654299957767878541823e-9
 C2, C3, C4, C5, C6, C7, C8, C9, C10, C11, C12, C13 = (1 / factorial(k) for k in range(2, 14))
 
@@ -24,9 +25,11 @@ def exponentiate(values: FloatArray) -> None:
     for k in range(len(values)):
         x = values[k]
         kept = LOWEST if x < LOWEST else x
-        n = floor(kept * LOG2_E + 0.5)
+        # The sum is so large that its last binary digits are those of the nearest whole number.
+        shifted = kept * LOG2_E + ROUNDING
+        n = shifted - ROUNDING
         r = (kept - n * LN2_HIGH) - n * LN2_LOW
         tail = C8 + r * (C9 + r * (C10 + r * (C11 + r * (C12 + r * C13))))
         power = 1.0 + r * (1.0 + r * (C2 + r * (C3 + r * (C4 + r * (C5 + r * (C6 + r * (C7 + r * tail)))))))
-        two_to_n = np.int64((np.int64(n) + 1023) << 52).view(np.float64)
+        two_to_n = np.int64((np.float64(shifted).view(np.int64) + 1023) << 52).view(np.float64)
         values[k] = 0.0 if x < LOWEST else power * two_to_n

@@ -45,6 +45,19 @@ def project(features: NDArray[np.float16], rows: NDArray[np.int64], weights: Ten
     return cast(Tensor, _Projection.apply(weights, features.view(np.uint16), rows))  # type: ignore[no-untyped-call]
 
 
+def moments(features: NDArray[np.float16]) -> NDArray[np.float64]:
+    """Sums and sums of squares of each column, of shape [2, width].
+
+    >>> moments(np.array([[1, 2], [3, 4]], np.float16)).tolist()
+    [[4.0, 6.0], [10.0, 20.0]]
+    """
+    bits = features.view(np.uint16)
+    sums = np.zeros((-(-len(bits) // BLOCK), 2, bits.shape[1]))
+    _run_blocks(lambda own, block: _add_moments(bits[own], sums[block]), len(bits))
+    total: NDArray[np.float64] = sums.sum(axis=0)
+    return total
+
+
 class _Projection(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, weights: Tensor, bits: NDArray[np.uint16], rows: NDArray[np.int64]) -> Tensor:  # noqa: ANN401
@@ -134,3 +147,16 @@ def _add_products(halves: NDArray[np.uint16], rows: NDArray[np.int64], slopes: F
                     u[k] += ak * au + bk * bu + ck * cu + dk * du
                     v[k] += ak * av + bk * bv + ck * cv + dk * dv
                     w[k] += ak * aw + bk * bw + ck * cw + dk * dw
+
+
+@compiled
+def _add_moments(halves: NDArray[np.uint16], sums: FloatArray) -> None:
+    """Add the rows and their squares to `sums` [2, width]."""
+    values = np.empty(halves.shape[1], np.float32)
+    bits = values.view(np.uint32)
+    for row in range(len(halves)):
+        _widen(halves[row], bits, values)
+        for k in range(len(values)):
+            value = float(values[k])
+            sums[0, k] += value
+            sums[1, k] += value * value
