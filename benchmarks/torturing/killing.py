@@ -64,9 +64,9 @@ def kill(command: Command, base: Path, place: Path, kills: int, seed: int, say: 
 def _unbroken(command: Command, base: Path, place: Path, say: Say) -> tuple[dict[str, str], float, int]:
     """The result of an unbroken run, how long it takes, and how often it changes a file."""
     first = run(fresh(base, place), command.arguments, prepare=count_writes(place / "tmp" / "writes"))
+    if first.code != 0:
+        raise SystemExit(f"{command.name} fails with code {first.code} after {first.seconds:.1f} s: {first.err}")
     expected, writes = state(place), int((place / "tmp" / "writes").read_text())
-    if first.code:
-        raise SystemExit(f"{command.name} fails: {first.err}")
     warm = min(run(fresh(base, place), command.arguments).seconds for _ in range(2))
     say(f"{command.name}: {warm:.1f} s, {writes} changes of files, {len(expected)} files and folders")
     return expected, warm, writes
