@@ -13,7 +13,7 @@ from tagweave.windows import Windows, batches
 if TYPE_CHECKING:
     import torch
 
-_BATCH_PIECES = 8192
+_BATCH_PIECES = 4096
 
 
 def word_logits(

@@ -31,7 +31,7 @@ WINDOW = 256
 """Most pieces in a window."""
 OVERLAP = 64
 """Pieces that neighbouring windows of a long document share."""
-_BATCH_PIECES = 8192
+_BATCH_PIECES = 4096
 _ROWS = "rows.npy"
 """The file in the folder that is kept."""
 

@@ -31,8 +31,8 @@ def test_shares_of_computed_pieces_add_up_and_forms_of_a_tagger_agree() -> None:
     for row in rows(text, "Of the pieces that are computed, %"):
         assert sum(map(float, row[2:])) == pytest.approx(100, abs=0.5)
     forms = rows(text, "One tagger in several forms")
-    assert [" ".join(row[:-5])[:14] for row in forms] != []
-    assert len(forms) == 4
+    assert [row[0] for row in forms] == ["torch,", "torch,", "ONNX", "ONNX"]
+    assert float(forms[2][-4]) < 1e-4  # the largest difference of a probability is that of float32
     assert "prediction, bfloat16" in text
 
 

@@ -13,7 +13,7 @@ def export(
     model: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that `train` or `alternate` wrote.")],
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the exported tagger.")],
     int8: Annotated[
-        bool, typer.Option("--int8", help="Round weights to 8 bits: a quarter of the space, mostly faster.")
+        bool, typer.Option("--int8", help="Round weights to 8 bits: much smaller and faster, a little less exact.")
     ] = False,
 ) -> None:
     """Write a trained tagger for ONNX Runtime; `tagweave predict` takes the folder as any other."""

@@ -2,8 +2,9 @@
 
 The folder is that of a tagger with `model.onnx` in place of the weights, and `Tagger.load` reads it. With `int8` the
 weights are whole numbers of 8 bits, with a scale for each column, and the inputs of each product are rounded to 8 bits
-as they come: the folder takes a quarter of the space, and the products are faster where the processor has instructions
-for them (VNNI).
+as they come, which is faster where the processor has instructions for it (VNNI). Products that make their inputs
+narrower stay as they are: what goes into those of the feed-forward layers has a few large numbers, beside which the
+others would be rounded to nothing.
 """
 
 import importlib.util
@@ -36,7 +37,7 @@ def export(tagger: Tagger, folder: Path, *, int8: bool = False) -> None:
     Args:
         tagger: a fitted one of any kind.
         folder: where; it reads like that of `Tagger.save`, but can only predict.
-        int8: whether weights and inputs of products are rounded to 8 bits.
+        int8: whether weights and inputs of most products are rounded to 8 bits.
 
     Raises:
         MissingExtraError: onnx, onnxscript or onnxruntime is not installed.
@@ -95,12 +96,20 @@ def _write(model: Any, path: Path) -> None:  # noqa: ANN401
 
 
 def _round(path: Path) -> None:
+    import onnx
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
+    graph = onnx.load(path).graph
+    shapes = {weights.name: tuple(weights.dims) for weights in graph.initializer}
+    narrowing = [
+        node.name
+        for node in graph.node
+        if node.op_type == "MatMul" and any(len(s := shapes.get(name, ())) == 2 and s[0] > s[1] for name in node.input)
+    ]
     whole = path.with_suffix(".whole")
     path.rename(whole)
     with _silent():
-        quantize_dynamic(whole, path, weight_type=QuantType.QInt8, per_channel=True)
+        quantize_dynamic(whole, path, weight_type=QuantType.QInt8, per_channel=True, nodes_to_exclude=narrowing)
     whole.unlink()
 
 
