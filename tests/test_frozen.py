@@ -216,7 +216,7 @@ def _full(*given: object) -> None:
     raise OSError(28, "No space left on device")
 
 
-def test_predictions_are_the_same_with_kept_states_and_after_them(tiny: str) -> None:
+def test_predictions_are_the_same_with_kept_states_and_after_them(tiny: str, monkeypatch: pytest.MonkeyPatch) -> None:
     corpus = documents(20)
     tagger = make(tiny).fit(corpus)
     expected = tagger.predict_proba(corpus).probabilities
@@ -233,6 +233,10 @@ def test_predictions_are_the_same_with_kept_states_and_after_them(tiny: str) -> 
     with torch.no_grad():
         tagger.model_.base_model.embeddings.word_embeddings.weight.mul_(-1)
     np.testing.assert_allclose(tagger.predict_proba(corpus).probabilities, expected, atol=1e-4)
+    parts, asked = list(corpus.batches(30)), []
+    monkeypatch.setattr(Corpus, "batches", lambda corpus: asked.append(corpus) or iter(parts))
+    np.testing.assert_allclose(tagger.predict_proba(corpus).probabilities, expected, atol=1e-4)
+    assert len(parts) > 1 and asked  # memory is bounded again
 
 
 def test_number_formats_are_kept_apart(tiny: str) -> None:

@@ -205,11 +205,16 @@ class Cut:
             digest.update(parameter.detach().cpu().contiguous().numpy().tobytes())
         return cls(layer, size, digest.digest(), kept)
 
+    @property
+    def open(self) -> bool:
+        """Whether anything is kept still."""
+        return not self.kept.closed
+
     def states(
         self, encoder: Encoder, pieces: WordPieces, windows: Windows, number_format: "torch.dtype"
     ) -> "KeptStates | None":
         """The states of windows; None once nothing is kept any more."""
-        if self.kept.closed:
+        if not self.open:
             return None
         digest = hashlib.sha256(f"{self.layer} {number_format}".encode() + self.identity)
         for array in (pieces.ids, pieces.offsets, windows.first, windows.last):

@@ -193,7 +193,7 @@ class Tagger:
         types, done = self._fitted(), 0
         probabilities = np.empty((len(corpus.tokens), len(self.labels)), np.float32)
         entities = [Annotations.from_lists([], ("O", *types))]
-        for part in corpus.batches() if self.cut_ is None else [corpus]:
+        for part in [corpus] if self.cut_ is not None and self.cut_.open else corpus.batches():
             soft_labels, found = self._read(part.offsets, self._outputs_of(part))
             probabilities[done : done + len(part.tokens)] = soft_labels.probabilities
             entities.append(found)
