@@ -91,7 +91,7 @@ def _tortures(arguments: argparse.Namespace, base: Path, place: Path) -> Iterato
     for name, command in COMMANDS.items():
         yield "kill", name, partial(kill, command, base, place, kills, seed, _say, cold)
         yield "stop", name, partial(stop, command, base, place, few, seed, _say)
-        if "2" in command.arguments:
+        if "--processes" in command.arguments:
             yield "workers", name, partial(kill_workers, command, base, place, 3 * few, seed, _say)
         yield "rival", name, partial(rival, command, base, place, _say)
         yield "disk", name, partial(fill, command, base, place, _say)

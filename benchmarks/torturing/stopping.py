@@ -98,7 +98,7 @@ def rival(command: Command, base: Path, place: Path, say: Say) -> Score:
     expected = state(place)
     for arguments in dict.fromkeys((command.arguments, command.again)):
         running = Running(fresh(base, place), command.arguments)
-        while not running.ended and not (place / command.lock).exists():
+        while not running.ended and not _locked(place / command.lock):
             time.sleep(0.002)
         running.signal(signal.SIGSTOP)
         elsewhere = place.with_name("rival")  # where what it says goes
@@ -113,3 +113,11 @@ def rival(command: Command, base: Path, place: Path, say: Say) -> Score:
         else:
             score.good("the second refused")
     return score
+
+
+def _locked(lock: Path) -> bool:
+    """Whether a run has a place; its process is written into the file once it has."""
+    try:
+        return lock.stat().st_size > 0
+    except OSError:
+        return False
