@@ -189,6 +189,8 @@ def _digest(path: Path) -> str:
         record = json.loads(path.read_bytes())
         shards = {name: {**entry, "result": None} for name, entry in record["shards"].items()}
         content = json.dumps([record["missing"], shards]).encode()
+    elif path.name in ("results.md", "results.json"):
+        content = b"a table with times, made of the cells"
     elif "cells" in path.parts and path.suffix == ".json":
         record = json.loads(path.read_bytes())
         content = json.dumps({k: v for k, v in record.items() if k not in (*_TIMES, "seal", "machine")}).encode()
