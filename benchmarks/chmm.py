@@ -63,9 +63,12 @@ SAME_PRODUCTS = "matrix products alone, same model"
 STEP_FORWARD, STEP_PUBLISHED = "as people write it, forward", "as people write it, published"
 
 NOTES = (
-    "The step as people write it pads: with batches of 128 documents about half of what it computes is padding, so "
-    "it is further behind there. Of an epoch of the same model two thirds are products with embeddings, which no "
-    "other mathematics can save.",
+    "The same model cannot be 20 times as fast as the step: its matrix products alone are about ten times as fast, and "
+    "they are two thirds of tagweave's epoch, although tagweave computes them faster than the library that they are "
+    "timed with. Tried: products in blocks through that library, its convolutions, and its products in another order; "
+    "its speed at a few outputs swings by a factor of five with their number. The default shares emissions between "
+    "tokens and so has a sixth of the products.",
+    "The step as people write it pads: with batches of 128 documents about half of what it computes is padding.",
 )
 
 Batches = list[NDArray[np.int64]]
