@@ -16,7 +16,7 @@ import tiny_encoder
 from attacks.folders import Payload, broken_tensors, changed, corpus, planted, signed
 from tagweave.embeddings import embed
 from tagweave.encoder import Encoder
-from tagweave.errors import StorageError, TagweaveError
+from tagweave.errors import StorageError, TagweaveWarning
 from tagweave.tagger import Tagger
 
 
@@ -262,28 +262,32 @@ def test_the_encoder_of_a_saved_tagger_is_its_own(tagger: Path, mark: Path) -> N
 def test_a_cache_of_embeddings_with_a_pickle(encoder: Path, mark: Path, tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     right = np.array(embed(corpus(), str(encoder), cache=cache))
-    [path] = cache.glob("*.npy")
+    [path] = cache.glob("*/rows.npy")
     objects = np.empty(len(right), object)
     objects[:] = [Payload(mark)] * len(right)
     np.save(path, objects, allow_pickle=True)
-    np.testing.assert_array_equal(embed(corpus(), str(encoder), cache=cache), right)
+    signed(path.parent)
+    with pytest.warns(TagweaveWarning, match="made anew"):
+        np.testing.assert_array_equal(embed(corpus(), str(encoder), cache=cache), right)
 
 
+@pytest.mark.parametrize("fits", [True, False], ids=["manifest-fits", "manifest-as-it-was"])
 @pytest.mark.parametrize("what", ["pickle", "nothing", "huge", "folder"])
-def test_a_cache_of_embeddings_that_is_broken(what: str, encoder: Path, mark: Path, tmp_path: Path) -> None:
+def test_a_cache_of_embeddings_that_is_broken(what: str, fits: bool, encoder: Path, mark: Path, tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     right = np.array(embed(corpus(), str(encoder), cache=cache))
-    [path] = cache.glob("*.npy")
+    [path] = cache.glob("*/rows.npy")
     raw = path.read_bytes()
     path.unlink()
+    wrong = {"pickle": pickle.dumps(Payload(mark)), "nothing": b"", "huge": raw.replace(b"(24, 32)", b"(9**99,)")}
     if what == "folder":
         path.mkdir()
-        with pytest.raises((TagweaveError, OSError)):
-            embed(corpus(), str(encoder), cache=cache)
-        return
-    wrong = {"pickle": pickle.dumps(Payload(mark)), "nothing": b"", "huge": raw.replace(b"(24, 32)", b"(9**99,)")}
-    path.write_bytes(wrong[what])
-    np.testing.assert_array_equal(embed(corpus(), str(encoder), cache=cache), right)
+    else:
+        path.write_bytes(wrong[what])
+    if fits:
+        signed(path.parent)
+    with pytest.warns(TagweaveWarning, match="made anew"):
+        np.testing.assert_array_equal(embed(corpus(), str(encoder), cache=cache), right)
 
 
 def test_a_training_that_goes_on(encoder: Path, mark: Path, tmp_path: Path) -> None:
