@@ -100,11 +100,11 @@ def rival(command: Command, base: Path, place: Path, say: Say) -> Score:
         running = Running(fresh(base, place), command.arguments)
         while not running.ended and not _locked(place / command.lock):
             time.sleep(0.002)
-        running.signal(signal.SIGSTOP)
+        running.signal(signal.SIGSTOP, group=True)
         elsewhere = place.with_name("rival")  # where what it says goes
         fresh(base, elsewhere)
         second = run(elsewhere, arguments, prepare=lambda: os.chdir(place))
-        running.signal(signal.SIGCONT)
+        running.signal(signal.SIGCONT, group=True)
         first = running.wait()
         if second.code not in (1, 2) or "another run is writing" not in second.words or "Traceback" in second.err:
             score.fault(f"not refused: code {second.code}, {second.words[-500:]}", say)
