@@ -1,6 +1,7 @@
 """What every test may use: the folder of benchmark data, where there is one."""
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,11 @@ from tagweave import progress
 # The first example of a test may compile a kernel, and machines differ: how long an example takes decides nothing.
 settings.register_profile("tagweave", deadline=None)
 settings.load_profile("tagweave")
+
+# Who starts the tests in the background may have signals ignored; processes that tests start would inherit that.
+for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, usual)
 
 
 @pytest.fixture(autouse=True)

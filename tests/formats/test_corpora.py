@@ -62,7 +62,7 @@ def test_one_warning_in_the_end(tmp_path: Path) -> None:
 
 
 def test_an_id_that_occurs_twice_in_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(corpora._Ids, "_MOST", 3)
+    monkeypatch.setattr(corpora.SeenNames, "_MOST", 3)
     numbers = [*range(10), 1, 8, 10]
     path = lines(tmp_path / "in.jsonl", *({"id": n, "tokens": ["a"]} for n in numbers))
     with pytest.raises(DataError, match="in.jsonl, line 11, record '1': document id '1' occurs twice"):
@@ -166,7 +166,7 @@ def test_columns_from_standard_input_in_batches(monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.parametrize("name", ["jsonl", "text", "conll", "conllu"])
 def test_memory_does_not_grow_with_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    monkeypatch.setattr(corpora._Ids, "_MOST", 100)
+    monkeypatch.setattr(corpora.SeenNames, "_MOST", 100)
     document = {
         "jsonl": '{{"id": {0}, "tokens": ["a", "b"], "sources": {{"s": [[0, 1, "X"]]}}}}\n',
         "text": "Ada wrote {0}.\n",
@@ -190,8 +190,8 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_ids_are_kept_in_few_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(corpora._Ids, "_MOST", 10)
-    seen = corpora._Ids()
+    monkeypatch.setattr(corpora.SeenNames, "_MOST", 10)
+    seen = corpora.SeenNames()
     names = [str(number) for number in np.random.default_rng(0).permutation(100)]
     for number, name in enumerate(names):
         assert name not in seen
