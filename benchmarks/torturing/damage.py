@@ -188,11 +188,14 @@ def _remove_outputs(name: str) -> Callable[[Path], object]:
     return make
 
 
+_READ = tuple(f"out/{name}" for name in ("result.json", "alternate.json", "label-model", "tagger", "teacher"))
+"""What is read of a finished alternate training."""
+
 HOLDINGS = (
     Holding("label model", _whole("aggregate, hmm"), _label, ("labels",), ("out",)),
     Holding("tagger", _whole("train"), _predict(), ("labels",), ("out",)),
     Holding("training, broken off", _broken("train", 0.6), _again("train"), ("out",), ("out.unfinished",)),
-    Holding("alternate training", _whole("alternate"), _predict("--output", "label-model"), ("labels",), ("out",)),
+    Holding("alternate training", _whole("alternate"), _predict("--output", "label-model"), ("labels",), _READ),
     Holding("alternate training, broken off", _broken("alternate", 0.7), _again("alternate"), ("out",), ("out",)),
     Holding(
         "embeddings",
