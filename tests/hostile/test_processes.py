@@ -1,12 +1,13 @@
 """The worst of them in processes of their own, as a user starts them, with time and memory measured from outside."""
 
+import json
 import os
 import subprocess
 import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -19,6 +20,16 @@ PROCESSOR = 60
 """Seconds of processor time that it may take, which a command that does nothing takes five of on a busy machine."""
 
 
+START = """
+import json, resource, subprocess, sys
+code = subprocess.run(sys.argv[2:]).returncode
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+with open(sys.argv[1], "w") as file:
+    json.dump([code, used.ru_utime + used.ru_stime, 1024 * used.ru_maxrss], file)
+"""
+"""Starts a command and writes how it ended. Its memory counts from that of who starts it, so that must be small."""
+
+
 class Ended(NamedTuple):
     """How a process ended."""
 
@@ -28,23 +39,21 @@ class Ended(NamedTuple):
 
 def run(arguments: Sequence[str], folder: Path, stdin: str | int = os.devnull) -> Ended:
     """Starts the command line in a folder."""
-    command = [sys.executable, "-m", "tagweave", *arguments]
+    command = [sys.executable, "-c", START, str(folder / "used"), sys.executable, "-m", "tagweave", *arguments]
     source = open(stdin, "rb") if isinstance(stdin, str) else stdin
     environment = {**os.environ, "HF_HUB_OFFLINE": "1", "COLUMNS": "200", "TAGWEAVE_CACHE": str(folder / ".cache")}
     with (folder / "err").open("wb") as err:
-        process = subprocess.Popen(command, cwd=folder, stdin=source, stdout=err, stderr=err, env=environment)
-        stop = threading.Timer(240, process.kill)
-        stop.start()
-        _, status, usage = os.wait4(process.pid, 0)
-        stop.cancel()
-        process.returncode = os.waitstatus_to_exitcode(status)
+        subprocess.run(
+            command, cwd=folder, stdin=source, stdout=err, stderr=err, env=environment, timeout=240, check=True
+        )
     if not isinstance(source, int):
         source.close()
     text = " ".join((folder / "err").read_text().split())
-    assert usage.ru_utime + usage.ru_stime < PROCESSOR, text
-    assert usage.ru_maxrss * 1024 < PEAK, text
+    code, seconds, peak = json.loads((folder / "used").read_text())
+    assert seconds < PROCESSOR, text
+    assert peak < PEAK, text
     assert "Traceback" not in text, text
-    return Ended(process.returncode, text)
+    return Ended(code, text)
 
 
 @pytest.mark.parametrize("name", ["jsonl", "text", "conll", "label-studio", "docbin", "chmm-alt", "bioc"])
