@@ -47,8 +47,8 @@ NOTES = (
     "Padding weighs on this little text only, where a batch holds much of it: on all of ncbi-disease it is below 1 %. "
     "The context that neighbouring windows share is in both loops, so the ratios do not count it.",
     "Bfloat16 by autocast is nearly as fast as with weights converted once, and fused and plain attention are about as "
-    "fast at these lengths. `torch.compile` gains hardly anything and compiles for a minute or more, so it is not used. "
-    "Two threads tell something only where the process may use two processors.",
+    "fast at these lengths. `torch.compile` gains hardly anything and compiles for a minute or more, so it is not "
+    "used. Two threads tell something only where the process may use two processors.",
     "In 8 bits the narrowing products of the feed-forward layers stay in float32. That was chosen among nine ways on "
     "2,500 words at the beginning of dev, where entities agreed to 100 % (88 % with all products rounded); the table "
     "is on the end of dev. The tagger has seen 15,000 words in three epochs, so many of its decisions are close.",
