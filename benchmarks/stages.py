@@ -1,6 +1,6 @@
 """Where the time of alternate training goes, stage by stage, with and without keeping what frozen layers say.
 
-    python benchmarks/stages.py                  # a fifth of ncbi-disease, where TAGWEAVE_DATA names the data
+    python benchmarks/stages.py                  # a tenth of ncbi-disease, where TAGWEAVE_DATA names the data
     python benchmarks/stages.py --share 1
     python benchmarks/stages.py --small          # seconds, on a few sentences of the demo
 
@@ -202,7 +202,7 @@ def _tables(found: dict[str, dict[str, Any]]) -> list[Table]:
 def main() -> None:
     """Measure both ways, and record what was found."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--share", type=float, default=0.2, help="of the documents")
+    parser.add_argument("--share", type=float, default=0.1, help="of the documents")
     parser.add_argument("--small", action="store_true", help="seconds, on a few sentences")
     parser.add_argument("--worker", choices=WAYS, help=argparse.SUPPRESS)
     options = parser.parse_args()
