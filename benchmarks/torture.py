@@ -43,7 +43,7 @@ def main() -> None:
     """Run what is asked for, and keep what was found."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--small", action="store_true", help="a few of each, to see that this script works")
-    parser.add_argument("--kills", type=int, default=50, help="kills of each command")
+    parser.add_argument("--kills", type=int, default=50, help="kills of each command; a fifth of it for slow ones")
     parser.add_argument("--seed", type=int, default=0, help="of the instants and places of everything")
     parser.add_argument("--only", default="", help="only these parts, with commas between them")
     parser.add_argument("--command", action="append", help="only what is called so; may be repeated")
@@ -87,8 +87,9 @@ def _scores(arguments: argparse.Namespace, folder: Path) -> list[Score]:
 def _tortures(arguments: argparse.Namespace, base: Path, place: Path) -> Iterator[tuple[str, str, Callable[[], Score]]]:
     """Part, name of what is tortured, and the torture."""
     small, seed = arguments.small, arguments.seed
-    kills, few, cold = (2, 1, 0) if small else (arguments.kills, 3, 2)
+    often, few, cold = (2, 1, 0) if small else (arguments.kills, 2, 2)
     for name, command in COMMANDS.items():
+        kills = -(-often // 5) if command.slow else often
         yield "kill", name, partial(kill, command, base, place, kills, seed, _say, cold)
         yield "stop", name, partial(stop, command, base, place, few, seed, _say)
         if "--processes" in command.arguments:
@@ -98,7 +99,7 @@ def _tortures(arguments: argparse.Namespace, base: Path, place: Path) -> Iterato
         yield "places", name, partial(misplace, command, base, place, _say)
         yield "clock", name, partial(jump, command, base, place, seed, _say)
     for holding in HOLDINGS:
-        yield "damage", holding.name, partial(damage, holding, base, place, 4 if small else 60, seed, _say)
+        yield "damage", holding.name, partial(damage, holding, base, place, 4 if small else 20, seed, _say)
     for piped in PIPED:
         yield "pipe", piped[0], partial(close_pipe, piped, base, place, _say)
 

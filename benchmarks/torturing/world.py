@@ -70,13 +70,13 @@ def build(folder: Path) -> None:
 
     inputs = folder / "inputs"
     inputs.mkdir(parents=True)
-    write_lines(inputs / "train.jsonl", documents(60, 1))
+    write_lines(inputs / "train.jsonl", documents(40, 1))
     write_lines(inputs / "dev.jsonl", documents(20, 2))
     write_lines(inputs / "new.jsonl", documents(20, 3, votes=False))
-    write_lines(inputs / "many.jsonl", documents(3000, 4, votes=False))
+    write_lines(inputs / "many.jsonl", documents(1500, 4, votes=False))
     (inputs / "shards").mkdir()
     for number in range(6):
-        write_lines(inputs / "shards" / f"part-{number}.jsonl", documents(100, 10 + number, votes=False))
+        write_lines(inputs / "shards" / f"part-{number}.jsonl", documents(60, 10 + number, votes=False))
     (inputs / "sources.py").write_text(PYTHON_SOURCES.lstrip(), encoding="utf-8")
     tiny_encoder.build(inputs / "encoder", [*NAMES, *PLACES, *OTHER])
     write_data(inputs / "data")
@@ -91,12 +91,14 @@ class Command:
         arguments: run in a folder that has `inputs` in it; `out` is made there.
         resume: arguments that are added to go on.
         lock: the file that says that a run has its place.
+        slow: whether it takes so long that it is killed less often.
     """
 
     name: str
     arguments: tuple[str, ...]
     resume: tuple[str, ...] = ()
     lock: str = ".out.lock"
+    slow: bool = False
 
     @property
     def again(self) -> tuple[str, ...]:
@@ -120,30 +122,21 @@ COMMANDS = {
             "annotate, shards",
             ("annotate", "inputs/shards", "--sources", "inputs/sources.py", "--out", "out", "--processes", "2"),
             lock="out/.lock",
+            slow=True,
         ),
         Command("aggregate, hmm", (*_AGGREGATE, "--model", "hmm")),
         Command(
             "aggregate, chmm",
-            (
-                *_AGGREGATE,
-                "--model",
-                "chmm",
-                "--encoder",
-                "inputs/encoder",
-                "--set",
-                "epochs=3",
-                "--set",
-                "layers=-1",
-            ),
+            (*_AGGREGATE, *("--model", "chmm"), *_ENCODER, *("--set", "epochs=3"), *("--set", "layers=-1")),
         ),
-        Command("train", (*_TRAIN, *QUICK, "--set", "epochs=4"), ("--resume",)),
+        Command("train", (*_TRAIN, *QUICK, "--set", "epochs=3"), ("--resume",)),
         Command(
             "alternate",
             (
                 *_ALTERNATE,
                 *(*_ENCODER, "--out", "out"),
                 *(part if part == "--set" else f"tagger.{part}" for part in QUICK),
-                *("--set", "tagger.epochs=3", "--set", "label_model.iterations=3"),
+                *("--set", "tagger.epochs=2", "--set", "label_model.iterations=3"),
             ),
             ("--resume",),
             "out/.lock",
@@ -155,6 +148,7 @@ COMMANDS = {
                 *("--systems", "majority-vote,hmm", *_ENCODER),
             ),
             lock="out/work/laptop-review/.hmm.paper.0.lock",
+            slow=True,
         ),
     )
 }
