@@ -12,9 +12,10 @@ from types import FrameType
 from cli.running import CommandLine, Result
 from hostile.cases import Ends
 
-SECONDS = 5
-"""How much processor time a command may take, and how often that it may wait, since machines differ."""
+SECONDS = 20
+"""How much processor time a command may take: four times what the slowest takes on a machine with little else to do."""
 _WAITS = 12
+"""How often that much it may take by the clock."""
 
 MEMORY = 1_200_000_000
 """How many bytes a command may need beside what the process has."""
