@@ -18,6 +18,7 @@ from tagweave.errors import FormatError, UsageError
 from tagweave.formats import features
 from tagweave.formats.base import AnyPath, Format, NoOptions, placed
 from tagweave.formats.json_lines import json_object
+from tagweave.formats.parquet_footer import values_in_groups
 from tagweave.formats.problems import Problems
 from tagweave.formats.streams import STANDARD, packed_too_well, read_text, shown_name, too_well_packed, written
 from tagweave.formats.tables import ROWS, ReadTable, Table, TableWriter, held_by_tables, table_documents
@@ -76,10 +77,9 @@ def _check_size(metadata: Any, path: Path) -> None:  # noqa: ANN401
     Raises:
         FormatError: it is one.
     """
-    for number in range(metadata.num_row_groups):
-        group = metadata.row_group(number)
-        values = sum(group.column(column).num_values for column in range(group.num_columns))
-        if packed_too_well(path.stat().st_size, max(group.total_byte_size, _LEAST_VALUE * values)):
+    for number, values in enumerate(values_in_groups(path)):
+        size = metadata.row_group(number).total_byte_size
+        if packed_too_well(path.stat().st_size, max(size, _LEAST_VALUE * values)):
             raise FormatError(f"{path}: {too_well_packed('write it as JSON lines')}")
 
 
@@ -179,7 +179,7 @@ def _reading(path: AnyPath) -> Iterator[None]:
         yield
     except FileNotFoundError:
         raise UsageError(f"{path} cannot be read: there is no such file") from None
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, RuntimeError, ValueError) as error:
         raise FormatError(f"{path} cannot be read: {str(error)[:200]}") from None
 
 
