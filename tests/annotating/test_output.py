@@ -67,6 +67,19 @@ def test_one_bit_that_changed_is_noticed(name: str, tmp_path: Path) -> None:
     assert (tmp_path / name).read_bytes() == changed
 
 
+def test_a_run_that_ends_between_the_name_of_its_file_and_its_journal(tmp_path: Path) -> None:
+    target = tmp_path / "out.jsonl"
+    break_off(target, b"a\n", b"b\n")
+    os.replace(tmp_path / "out.jsonl.partial", target)
+    with pytest.raises(UsageError, match="changes in"), opened_output(target, {"input": "other"}, True):
+        pass
+    assert target.read_bytes() == b"a\nb\n"
+    with opened_output(target, ABOUT, True) as output:
+        assert (output.journal.batches, output.journal.statistics["s"].spans) == (2, 4)
+    assert target.read_bytes() == b"a\nb\n"
+    assert names(tmp_path) == ["out.jsonl"]
+
+
 def test_what_the_journal_does_not_know_is_cut_off(tmp_path: Path) -> None:
     target = tmp_path / "out.jsonl"
     break_off(target, b"a\n")

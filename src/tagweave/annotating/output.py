@@ -135,10 +135,15 @@ class _File(Output):
             write_json(self._path, self.journal.to_json(), sealed=True)
         self._noted = time.monotonic()
 
+    def forget(self, partial: Path) -> None:
+        """Leave nothing of a run that has come to nothing."""
+        partial.unlink(missing_ok=True)
+        self._path.unlink(missing_ok=True)
+
     def finish(self, partial: Path, target: Path) -> None:
         """Give the file its name."""
+        self.note()  # should the run end before the journal goes, it tells that all is done
         with _writing(self._shown):
-            os.fsync(self._handle.fileno())
             os.replace(partial, target)
             self._path.unlink(missing_ok=True)
 
@@ -176,9 +181,14 @@ def opened_output(path: str | Path, about: dict[str, str], resume: bool) -> Iter
     if target.is_dir():
         raise UsageError(f"{path} cannot be written: it is a folder. Name a file in it")
     with only_run(target), contextlib.ExitStack() as stack:
+        journal_path = target.with_name(f"{target.name}.journal.json")
+        journal = _journal(journal_path, about, resume)
         with _writing(str(path)):
+            _take_back(target, partial, journal)
             handle = stack.enter_context(open(partial, "ab", buffering=0, opener=not_elsewhere))
-        yield from _kept(handle, partial, target, str(path), about, resume)
+        output = _File(handle, journal, str(path), journal_path)
+        output.go_on(partial)
+        yield from _kept(output, partial, target)
 
 
 def _streamed(path: str) -> Iterator[Output]:
@@ -191,13 +201,18 @@ def _streamed(path: str) -> Iterator[Output]:
         yield Output(handle, Journal(), path)
 
 
-def _kept(
-    handle: BinaryIO, partial: Path, target: Path, shown: str, about: dict[str, str], resume: bool
-) -> Iterator[Output]:
-    path = target.with_name(f"{target.name}.journal.json")
-    journal = _journal(path, about, resume)
-    output = _File(handle, journal, shown, path)
-    output.go_on(partial)
+def _take_back(target: Path, partial: Path, journal: Journal) -> None:
+    """Undo the last step of a run, if it was broken off after the file had its name and before the journal went."""
+    unfinished = partial.exists() and partial.stat().st_size
+    if journal.size and not unfinished and target.is_file() and target.stat().st_size == journal.size:
+        with target.open("rb") as handle:
+            whole = hashlib.file_digest(handle, "sha256").hexdigest() == journal.sha256
+        if whole:
+            os.replace(target, partial)
+
+
+def _kept(output: _File, partial: Path, target: Path) -> Iterator[Output]:
+    journal = output.journal
     try:
         yield output
     except BaseException:
@@ -206,8 +221,7 @@ def _kept(
                 output.note()
             say(f"{journal.documents} documents are done and kept in {partial}; --resume goes on from there")
         else:
-            partial.unlink(missing_ok=True)
-            path.unlink(missing_ok=True)
+            output.forget(partial)
         raise
     output.finish(partial, target)
 
