@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import warnings
+import zlib
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
@@ -30,6 +31,7 @@ INSTRUMENTED += ["tagweave.label_models.restoring", "tagweave.sources.loading", 
 INSTRUMENTED += ["tagweave.sources.answers", "tagweave.sources.patterns"]
 """What tells how far an input gets: code that reads."""
 COMPILED = ["tagweave.corpus", "tagweave.chain.kernels", "tagweave.chain.posterior", "tagweave.vote_kernels"]
+COMPILED += ["tagweave.label_models"]
 """What numba compiles, which it cannot where something else looks into it."""
 LONGEST = 4096
 """Bytes of an input."""
@@ -57,6 +59,11 @@ def dataset(data: bytes, folder: Path) -> None:
     place = _copy("datasets", folder)
     (place / names[which]).write_bytes(data)
     read(place, format="datasets")
+
+
+def docbin(data: bytes, folder: Path) -> None:
+    """Reads a DocBin; the input is what is packed in it, so that changes get past the packing."""
+    reader("docbin")(zlib.compress(data, 1), folder)
 
 
 def brat(data: bytes, folder: Path) -> None:
@@ -133,6 +140,7 @@ FILES = (
 TARGETS: dict[str, Callable[[bytes, Path], None]] = {
     **{name: reader(name) for name in FILES},
     "datasets": dataset,
+    "docbin": docbin,
     "brat": brat,
     "label-model": label_model,
     "tagger": tagger,
@@ -217,7 +225,8 @@ def seeds(target: str, folder: Path, good: Path) -> None:
         from hostile.damage import write
 
         write(good / target, target)
-        contents = [(good / target).read_bytes()]
+        content = (good / target).read_bytes()
+        contents = [zlib.decompress(content) if target == "docbin" else content]
     for number, content in enumerate(contents):
         (folder / f"seed{number}").write_bytes(content)
 

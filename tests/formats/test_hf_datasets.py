@@ -284,6 +284,38 @@ def test_features_that_are_no_json_are_an_error(tmp_path: Path) -> None:
         read(tmp_path / "a.parquet")
 
 
+@pytest.mark.parametrize("info", [[], "x", 5, None, {"features": []}])
+def test_metadata_of_another_form_is_no_description(info: object, tmp_path: Path) -> None:
+    schema = pa.schema([("id", pa.string()), ("tokens", pa.list_(pa.string()))])
+    rows = pa.table({"id": ["a"], "tokens": [["Ada"]]}, schema=schema)
+    described = rows.replace_schema_metadata({"huggingface": json.dumps({"info": info})})
+    pq.write_table(described, tmp_path / "a.parquet")
+    assert read(tmp_path / "a.parquet")[0].tokens == ["Ada"]
+
+
+def test_words_that_are_not_utf8_are_an_error(tmp_path: Path) -> None:
+    words = pa.array([b"Ada", b"\xff\x94"]).cast(pa.binary()).view(pa.string())
+    rows = pa.table({"id": ["a"], "tokens": pa.ListArray.from_arrays([0, 2], words)})
+    pq.write_table(rows, tmp_path / "a.parquet")
+    with pytest.raises(FormatError, match="a.parquet cannot be read"):
+        read(tmp_path / "a.parquet")
+
+
+@pytest.mark.parametrize("offsets", [(0, 1 << 20), (0, -5), (3, 0)])
+@pytest.mark.parametrize("which", ["lists", "words"])
+def test_offsets_that_lead_out_of_a_file_are_an_error(offsets: tuple[int, int], which: str, tmp_path: Path) -> None:
+    """Arrow's own reader of streams does not look at them, and would read what lies beside the file in memory."""
+    words = ["x" * 83] if which == "words" else ["y"] * 83
+    write(Corpus.from_documents([Document("a", words)]), tmp_path / "set", format="datasets")
+    [data] = (tmp_path / "set").glob("*.arrow")
+    good = np.array([0, 83], np.int32).tobytes()
+    before, found, after = data.read_bytes().rpartition(good)  # the last is in the data, others say how long they are
+    assert found
+    data.write_bytes(before + np.array(offsets, np.int32).tobytes() + after)
+    with pytest.raises(FormatError, match="cannot be read"):
+        read(tmp_path / "set", format="datasets")
+
+
 def test_what_tables_cannot_hold_is_counted(path: Path) -> None:
     document = Document(
         "d",

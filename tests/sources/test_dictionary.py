@@ -259,6 +259,8 @@ def test_files_of_phrases(name: str, packed: bool, tmp_path: Path) -> None:
         ("a.tsv", "a\tb\tc\n", "a.tsv, line 1: a phrase, or type, tab and phrase"),
         ("a.csv", "x,y\n", "a.csv, line 1: no column is called phrase"),
         ("a.csv", "type,phrase\nLOC\n", "a.csv, line 2: 1 cells"),
+        ("a.csv", "phrase,type\nOs\rlo,LOC\n", "a.csv, line 2: new-line character"),
+        ("a.csv", "phrase\n" + "x" * 200_000 + "\n", "a.csv, line 2: field larger"),
         ("a.json", '{"LOC": "Oslo"}', "a.json: a list of phrases"),
         ("a.json", "[1]", "a.json: a list of phrases"),
         ("a.json", "[", "a.json: not JSON"),
@@ -268,12 +270,14 @@ def test_files_of_phrases(name: str, packed: bool, tmp_path: Path) -> None:
             '{"label": "X", "pattern": [{"POS": "NOUN"}]}',
             "line 1: the pattern .* is more than words",
         ),
+        ("a.jsonl", '{"label": "X", "pattern": [1]}', "line 1: 'pattern' must be a text or a list"),
+        ("a.jsonl", '{"label": "X", "pattern": 5}', "line 1: 'pattern' must be a text or a list"),
         ("a.xls", "", "lists of phrases end in"),
     ],
 )
 def test_files_that_are_none(name: str, text: str, message: str, tmp_path: Path) -> None:
     path = tmp_path / name
-    path.write_text(text, encoding="utf-8")
+    path.write_text(text, encoding="utf-8", newline="")
     with pytest.raises(FormatError, match=message):
         list(read_phrases(path))
 

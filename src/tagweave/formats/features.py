@@ -22,7 +22,8 @@ def of_schema(schema: Any) -> Mapping[str, Any]:  # noqa: ANN401
     if raw is None:
         return {}
     info = parse_json(raw.decode(errors="replace"))
-    features = info.get("info", {}).get("features") if isinstance(info, dict) else None
+    about = info.get("info") if isinstance(info, dict) else None
+    features = about.get("features") if isinstance(about, dict) else None
     return features if isinstance(features, dict) else {}
 
 

@@ -49,7 +49,9 @@ def parquet_documents(path: AnyPath, options: ReadTable, problems: Problems) -> 
         file = ParquetFile(plain_file(path))
     with file:
         _check_size(file.metadata, Path(path))
-        schema = file.schema_arrow
+        with _reading(path):
+            schema = file.schema_arrow
+            _ = schema.names, str(schema)  # decodes what it is called
         table = Table(
             shown_name(path),
             schema,
@@ -159,6 +161,7 @@ def _data_files(folder: Path) -> list[Path]:
 
 def _schema(file: Path) -> Any:  # noqa: ANN401
     with _reading(file), pa.memory_map(str(plain_file(file))) as source, pa.ipc.open_stream(source) as stream:
+        _ = stream.schema.names, str(stream.schema)  # decodes what it is called
         return stream.schema
 
 
@@ -190,6 +193,8 @@ def _batches(path: AnyPath, make: Callable[[], Iterable[Any]]) -> Iterator[Any]:
     while True:
         with _reading(path):
             batch = next(batches, None)
+            if batch is not None:
+                batch.validate(full=True)  # Arrow believes offsets that lead out of a file, unless it is told to look
         if batch is None:
             return
         yield batch

@@ -73,7 +73,7 @@ def _tabs(path: Path) -> Iterator[Phrase]:
 
 
 def _commas(path: Path) -> Iterator[Phrase]:
-    rows = csv.reader(line for _, line in read_lines(path))
+    rows = _rows(path)
     names = [name.strip().lower() for name in next(rows, [])]
     phrase = next((names.index(name) for name in _PHRASE_NAMES if name in names), None)
     kind = next((names.index(name) for name in _TYPE_NAMES if name in names), None)
@@ -86,6 +86,14 @@ def _commas(path: Path) -> Iterator[Phrase]:
             raise FormatError(f"{path}, line {number}: {len(row)} cells, but the first line names {len(names)} columns")
         if row[phrase].strip():
             yield Phrase(row[phrase].strip(), None if kind is None else row[kind].strip() or None)
+
+
+def _rows(path: Path) -> Iterator[list[str]]:
+    rows = csv.reader(line for _, line in read_lines(path))
+    try:
+        yield from rows
+    except csv.Error as error:
+        raise FormatError(f"{path}, line {rows.line_num}: {error}") from None
 
 
 def _json(path: Path) -> Iterator[Phrase]:
@@ -116,6 +124,8 @@ def _ruler(record: object) -> Phrase:
         raise FormatError("an object with 'label' and 'pattern' is expected")
     if isinstance(pattern, str):
         return Phrase(pattern.strip(), label)
+    if not isinstance(pattern, list) or not all(isinstance(token, dict) for token in pattern):
+        raise FormatError("'pattern' must be a text or a list of objects, one for each token")
     for names in (_EXACT, (_LOWER,)):
         words = [next((token[name] for name in names if token.keys() == {name}), None) for token in pattern]
         if all(isinstance(word, str) for word in words):
