@@ -21,7 +21,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 import torch
@@ -30,7 +29,7 @@ from torch import nn
 
 from tagweave.annotations import Span
 from tagweave.corpus import Corpus, Document
-from tagweave.embeddings import OVERLAP, WINDOW, _rows
+from tagweave.embeddings import OVERLAP, PART, WINDOW, _Recipe, _rows
 from tagweave.encoder import Encoder, Precision, precision
 from tagweave.evaluation import evaluate
 from tagweave.report import Table
@@ -175,11 +174,11 @@ def ratios(data: Text, kind: Precision, rounds: int, sizes: Sequence[int]) -> tu
     size = int(min(bare_sizes, key=lambda name: bare_sizes[name]))
     labels = packed(encoder, corpus, tagger.window, tagger.overlap, size)
     unlabelled = corpus.with_entities(None)
+    recipe = _Recipe(encoder.name, encoder.identity, (-1,), "mean", str(dtype).removeprefix("torch."))
 
     def embedded() -> None:
-        with patch("tagweave.embeddings.precision", lambda wanted, where: dtype):
-            for _ in _rows(corpus, encoder, body, (-1,), "mean"):
-                pass
+        for part in corpus.batches(PART):
+            _rows(encoder, body, recipe, part)
 
     with kept._keeping():
         kept_epoch()

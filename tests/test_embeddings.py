@@ -14,6 +14,7 @@ from tagweave.corpus import Corpus, Document
 from tagweave.embeddings import embed
 from tagweave.encoder import Encoder
 from tagweave.errors import StorageError, UsageError
+from tagweave.shards import Manifest, map_shards
 
 WORDS = ["Orlin", "visited", "Vestara", "yesterday", "."]
 
@@ -154,3 +155,55 @@ def test_layers_stand_side_by_side(tiny: str) -> None:
     corpus = corpus_of(["ab", "c"])
     both = embed(corpus, tiny, layers=(1, -1))
     np.testing.assert_array_equal(both, np.hstack([embed(corpus, tiny, layers=(n,)) for n in (1, -1)]))
+
+
+MANY = [[WORDS[(i + k) % 5] for k in range(i % 7)] for i in range(40)]
+
+
+def test_workers_make_the_file_that_is_looked_for(tiny: str, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embeddings, "PART", 30)
+    corpus = corpus_of(*MANY)
+    here = np.array(embed(corpus, tiny, cache=cache.parent / "other"))
+    there = np.array(embed(corpus, tiny, processes=2))
+    np.testing.assert_allclose(here, there, atol=2e-3)
+    (place,) = cache.iterdir()
+    monkeypatch.setattr(Encoder, "model", None)
+    assert np.array_equal(embed(corpus, tiny), there)
+    assert sorted(path.name for path in place.iterdir()) == ["manifest.json", "rows.npy"]
+
+
+def test_parts_that_are_done_outlive_a_run(tiny: str, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embeddings, "PART", 30)
+    corpus = corpus_of(*MANY)
+    with monkeypatch.context() as patch:
+        patch.setattr(embeddings, "new_folder", None)
+        with pytest.raises(TypeError):
+            embed(corpus, tiny, processes=2)
+    (aside,) = cache.glob("*.parts")
+    made = {path.name: path.stat().st_ino for path in aside.glob("rows/*.npy")}
+    assert sorted(made) == [f"part-{number:05d}.npy" for number in range(4)]
+    (aside / "rows" / "part-00002.npy").write_bytes(b"damaged")
+    again: dict[str, int] = {}
+
+    def listed(*arguments: object, **settings: object) -> Manifest:
+        found = map_shards(*arguments, **settings)  # type: ignore[arg-type]
+        again.update({path.name: path.stat().st_ino for path in found.paths})
+        return found
+
+    monkeypatch.setattr(embeddings, "map_shards", listed)
+    rows = embed(corpus, tiny, processes=2)
+    assert {name for name in made if again[name] != made[name]} == {"part-00002.npy"}
+    np.testing.assert_allclose(rows, embed(corpus, tiny, cache=cache.parent / "other"), atol=2e-3)
+    assert not aside.exists()
+
+
+def test_another_encoder_under_the_same_name_is_refused(tiny: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    recipe = embeddings._Recipe(tiny, "another", (-1,), "mean", "float32")
+    with pytest.raises(StorageError, match="is another one than where the command was given"):
+        embeddings._PartRows(Path("words.arrow"), recipe).load()
+
+
+def test_an_unknown_engine_is_an_error(tiny: str, cache: Path) -> None:
+    with pytest.raises(UsageError, match="no engine is called 'rya'"):
+        embed(corpus_of(["."]), tiny, engine="rya")
+    assert not cache.exists()

@@ -9,14 +9,19 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+import pyarrow as pa
 
 from tagweave.alternate import Round, is_alternate, load_round
 from tagweave.annotating.corpora import check
 from tagweave.annotating.files import Annotator, paths_of
 from tagweave.annotating.running import TIME_LIMIT, described
 from tagweave.annotating.statistics import Report, Statistics, add_up
+from tagweave.corpus import Corpus
 from tagweave.errors import DataError, TagweaveWarning, UsageError, unknown_name
 from tagweave.formats import FORMATS, read, write
 from tagweave.formats.streams import STANDARD
@@ -73,6 +78,27 @@ def shards_of(folder: str | Path) -> list[Path]:
         message = f"{folder}: {len(others)} entries are no shards and are left out, such as {others[0]!r}"
         warnings.warn(message, TagweaveWarning, stacklevel=2)
     return shards
+
+
+def words_of(path: str | Path) -> Corpus:
+    """The words of a file, or of all shards of a folder one after the other, in documents without all else.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as name:
+    ...     for number, word in enumerate(("Ada", "Oslo")):
+    ...         _ = Path(name, f"{number}.jsonl").write_text(f'{{"id": "a", "tokens": ["{word}"]}}')
+    ...     words_of(name).tokens.to_pylist()
+    ['Ada', 'Oslo']
+    """
+    files = shards_of(path) if is_folder_of_shards(path) else [path]
+    empty = Corpus.from_documents([])
+    ids, tokens, lengths = [empty.ids], [empty.tokens], [np.diff(empty.offsets)]
+    for part in chain.from_iterable(map(read_parts, files)):
+        ids.append(part.ids)
+        tokens.append(part.tokens)
+        lengths.append(np.diff(part.offsets))
+    offsets = np.concatenate([[0], *lengths]).cumsum(dtype=np.int64)
+    return Corpus(pa.concat_arrays(ids), offsets, pa.concat_arrays(tokens), ())
 
 
 def check_out(folder: str | Path, out: str | Path) -> None:

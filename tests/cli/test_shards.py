@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from cli.running import CommandLine, news, read_lines, write_lines
+from tagweave import embeddings
 from tagweave.shards import Manifest
 
 
@@ -61,6 +62,17 @@ def test_predict_and_annotate_give_a_folder(tagweave: CommandLine, encoder: str)
     assert json.loads(Path("weak/a.jsonl").read_text().splitlines()[0])["sources"]["lo"] == [[3, 4, "LOC"]]
 
 
+def test_a_label_model_finds_what_embed_made_of_a_folder(
+    tagweave: CommandLine, encoder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = tagweave.fine("embed", "train", "--encoder", encoder, "--layers", "1,-1", "--processes", "2")
+    assert "train: 36 words are embedded, 64 numbers each" in result.words
+    monkeypatch.setattr(embeddings, "_compute", None)
+    options = ["--encoder", encoder, "--set", "layers=1,-1", "--set", "epochs=1"]
+    tagweave.fine("aggregate", "train.jsonl", "--model", "chmm", *options, "--out", "labels.jsonl")
+    tagweave.fine("embed", "train.jsonl", "--encoder", encoder, "--layers", "1,-1")
+
+
 def test_a_cluster_that_is_not_there_is_named_at_once(tagweave: CommandLine) -> None:
     pytest.importorskip("ray", reason="Ray is not installed: pip install 'tagweave[ray]'")
     options = ["--model", "hmm", "--out", "labels", "--engine", "ray"]
@@ -76,13 +88,15 @@ def test_a_cluster_that_is_not_there_is_named_at_once(tagweave: CommandLine) -> 
         (["predict", "tagger", "train.jsonl", "--processes", "2"], "train.jsonl is one file: --processes 2 shares out"),
         (["aggregate", "train.jsonl", "--model", "hmm", "--processes", "2"], "--processes 2 shares out the files"),
         (["aggregate", "train", "--model", "hmm", "--engine", "rya"], "no engine is called 'rya'. Did you mean 'ray'"),
+        (["embed", "train", "--layers", "a"], "layers"),
+        (["embed", "train", "--engine", "rya"], "no engine is called 'rya'. Did you mean 'ray'"),
         (["predict", "nowhere", "train"], "nowhere"),
         (["predict", "tagger", "train", "--out", "out.jsonl"], "so their outputs go into a folder too"),
         (["annotate", "train", "--sources", "rules.toml", "--out", "-"], "so their outputs go into a folder too"),
     ],
 )
 def test_what_makes_no_sense_is_refused(tagweave: CommandLine, arguments: list[str], message: str) -> None:
-    result = tagweave(*arguments, *([] if "--out" in arguments else ["--out", "out"]))
+    result = tagweave(*arguments, *([] if "--out" in arguments or arguments[0] == "embed" else ["--out", "out"]))
     assert result.code in (1, 2)
     assert result.err.startswith("error: ")
     assert message in result.words

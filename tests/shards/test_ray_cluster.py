@@ -8,7 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from shards.shard_functions import Logged, upper
+import tiny_encoder
+from shards.shard_functions import DyingRows, Logged, upper
+from tagweave import embeddings
+from tagweave.corpus import Corpus, Document
+from tagweave.embeddings import embed
 from tagweave.errors import MissingExtraError, ShardError, UsageError
 from tagweave.label_models import create_label_model
 from tagweave.shards import map_shards
@@ -68,6 +72,22 @@ def test_label_models_learn_what_they_learn_here_also_when_a_worker_is_killed(cl
         assert list(corpus.each(partial(fatal, tmp_path / "flag"))) == [20, 30, 40]
         assert not (tmp_path / "flag").exists()
         assert_same(here, create_label_model("hmm", {"iterations": 3}).fit(corpus))
+
+
+def test_embeddings_are_those_of_the_local_engine_also_when_a_worker_is_killed(
+    cluster: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ["Orlin", "visited", "Vestara"]
+    encoder = tiny_encoder.build(tmp_path / "tiny", words)
+    corpus = Corpus.from_documents([Document(f"d{i}", [words[k % 3] for k in range(i % 7)]) for i in range(60)])
+    monkeypatch.setattr(embeddings, "PART", 40)
+    embed(corpus, encoder, cache=tmp_path / "local", processes=2)
+    monkeypatch.setattr(embeddings, "_PartRows", partial(DyingRows, tmp_path / "flag"))
+    (tmp_path / "flag").touch()
+    embed(corpus, encoder, cache=tmp_path / "ray", processes=2, engine="ray")
+    assert not (tmp_path / "flag").exists()
+    (one,), (other,) = (list((tmp_path / name).iterdir()) for name in ("local", "ray"))
+    assert (one.name, content(one)) == (other.name, content(other))
 
 
 def test_a_death_names_the_shard(cluster: None, files: list[Path], tmp_path: Path) -> None:

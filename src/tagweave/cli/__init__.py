@@ -20,6 +20,7 @@ from tagweave.cli.benchmark import app as benchmark
 from tagweave.cli.compare import compare
 from tagweave.cli.convert import convert
 from tagweave.cli.demo import demo
+from tagweave.cli.embed import embed
 from tagweave.cli.evaluate import evaluate
 from tagweave.cli.export import export
 from tagweave.cli.predict import predict
@@ -36,7 +37,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for _command in (demo, annotate, analyze, compare, aggregate, train, alternate, predict, export, evaluate, convert):
+for _command in (
+    demo, annotate, analyze, compare, embed, aggregate, train, alternate, predict, export, evaluate, convert,
+):  # fmt: skip
     app.command()(_command)
 app.add_typer(benchmark, name="benchmark")
 
