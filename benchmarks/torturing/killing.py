@@ -6,11 +6,14 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from torturing.processes import Running, count_writes, kill_at_write, run
+from torturing.processes import End, Running, count_writes, kill_at_write, run
 from torturing.score import Score
 from torturing.world import Command, fresh, state
 
 Say = Callable[[str], None]
+
+_MEASURE = 8
+"""After how many kills the time of an unbroken run is measured again: other work on the machine comes and goes."""
 
 
 def kill(command: Command, base: Path, place: Path, kills: int, seed: int, say: Say, cold: int = 2) -> Score:
@@ -26,7 +29,8 @@ def kill(command: Command, base: Path, place: Path, kills: int, seed: int, say: 
         cold: in how many of them the command is started as a user does, imports and all.
 
     Returns:
-        In how many of them the second run ends with the result of an unbroken run, and leaves nothing else.
+        In how many of them the second run ends with the result of an unbroken run, and leaves nothing else; by when the
+        kill came.
     """
     chance = random.Random(f"{seed} {command.name}")
     expected, warm, writes = _unbroken(command, base, place, say)
@@ -36,6 +40,8 @@ def kill(command: Command, base: Path, place: Path, kills: int, seed: int, say: 
         score.fault("not started twice to the same result", say)
     for number in range(kills):
         started_cold = number < cold
+        if number and number % _MEASURE == 0:
+            warm = run(fresh(base, place), command.arguments).seconds
         target = fresh(base, place)
         if not started_cold and number % 2:
             at = chance.randint(1, writes)
@@ -49,6 +55,7 @@ def kill(command: Command, base: Path, place: Path, kills: int, seed: int, say: 
             running.signal(signal.SIGKILL)
             moment = f"{after:.2f} of {whole:.2f} s"
         first = running.wait()
+        when = _when(first, target)
         second = run(target, command.again, cold=started_cold)
         found = state(target)
         if second.code or found != expected:
@@ -57,8 +64,15 @@ def kill(command: Command, base: Path, place: Path, kills: int, seed: int, say: 
         elif first.orphans:
             score.fault(f"{moment}: {first.orphans} processes were left", say)
         else:
-            score.good()
+            score.good(when)
     return score
+
+
+def _when(end: End, place: Path) -> str:
+    """When a kill came."""
+    if end.code == 0:
+        return "after the end"
+    return "at work" if state(place) else "before anything was written"
 
 
 def _unbroken(command: Command, base: Path, place: Path, say: Say) -> tuple[dict[str, str], float, int]:
