@@ -6,6 +6,7 @@ with an error in words that names what is wrong; never a traceback, never anothe
 """
 
 import argparse
+import math
 import os
 import shutil
 import sys
@@ -44,6 +45,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--small", action="store_true", help="a few of each, to see that this script works")
     parser.add_argument("--kills", type=int, default=50, help="kills of each command; a fifth of it for slow ones")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="at most, of the kills or damages of one thing")
     parser.add_argument("--seed", type=int, default=0, help="of the instants and places of everything")
     parser.add_argument("--only", default="", help="only these parts, with commas between them")
     parser.add_argument("--command", action="append", help="only what is called so; may be repeated")
@@ -86,11 +88,11 @@ def _scores(arguments: argparse.Namespace, folder: Path) -> list[Score]:
 
 def _tortures(arguments: argparse.Namespace, base: Path, place: Path) -> Iterator[tuple[str, str, Callable[[], Score]]]:
     """Part, name of what is tortured, and the torture."""
-    small, seed = arguments.small, arguments.seed
+    small, seed, most = arguments.small, arguments.seed, arguments.minutes
     often, few, cold = (2, 1, 0) if small else (arguments.kills, 2, 2)
     for name, command in COMMANDS.items():
         kills = -(-often // 5) if command.slow else often
-        yield "kill", name, partial(kill, command, base, place, kills, seed, _say, cold)
+        yield "kill", name, partial(kill, command, base, place, kills, seed, _say, cold, most)
         yield "stop", name, partial(stop, command, base, place, few, seed, _say)
         if "--processes" in command.arguments:
             yield "workers", name, partial(kill_workers, command, base, place, 3 * few, seed, _say)
@@ -99,7 +101,7 @@ def _tortures(arguments: argparse.Namespace, base: Path, place: Path) -> Iterato
         yield "places", name, partial(misplace, command, base, place, _say)
         yield "clock", name, partial(jump, command, base, place, seed, _say)
     for holding in HOLDINGS:
-        yield "damage", holding.name, partial(damage, holding, base, place, 4 if small else 20, seed, _say)
+        yield "damage", holding.name, partial(damage, holding, base, place, 4 if small else 20, seed, _say, most)
     for piped in PIPED:
         yield "pipe", piped[0], partial(close_pipe, piped, base, place, _say)
 

@@ -1,5 +1,6 @@
 """Every file that a command will read again is damaged in every way: what comes is the same result, or an error."""
 
+import math
 import random
 import shutil
 import sys
@@ -34,7 +35,9 @@ class Holding:
     damaged: tuple[str, ...]
 
 
-def damage(holding: Holding, base: Path, place: Path, most: int, seed: int, say: Say) -> Score:
+def damage(
+    holding: Holding, base: Path, place: Path, most: int, seed: int, say: Say, minutes: float = math.inf
+) -> Score:
     """Damage the files of a folder one by one.
 
     Args:
@@ -44,19 +47,22 @@ def damage(holding: Holding, base: Path, place: Path, most: int, seed: int, say:
         most: how many damages at most, drawn from all.
         seed: of what is drawn.
         say: is told what went wrong.
+        minutes: after which it is enough.
     """
-    chance, score = random.Random(f"{seed} {holding.name}"), Score(f"damaged: {holding.name}")
+    chance, score = random.Random(f"{seed} {holding.name}"), Score(f"damaged: {holding.name}", minutes=minutes)
     kept = fresh(base, place / "kept")
     holding.make(kept)
     files = [path.relative_to(kept) for top in holding.damaged for path in _files(kept / top)]
     cases = [(name, kind) for name in files for kind in KINDS]
-    cases = sorted(chance.sample(cases, min(most, len(cases))))
+    cases = chance.sample(cases, min(most, len(cases)))
     target = _copy(kept, place / "target")
     first = holding.read(target)
     expected = _result(target, holding.result)
     if first.code or not files or not expected:
         score.fault(f"cannot be read undamaged: {first.words[-500:]}, {len(files)} files", say)
     for name, kind in cases:
+        if score.over:
+            break
         target = _copy(kept, place / "target")
         what = f"{name} {_hurt(target / name, kind, chance)}"
         end = holding.read(target)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from torturing.killing import Say
+from torturing.killing import Say, unbroken
 from torturing.processes import WAIT, End, run
 from torturing.score import Score
 from torturing.world import Command, fresh, state
@@ -70,8 +70,7 @@ def _fault_when_full(end: End, old: dict[str, str], new: dict[str, str], keeps: 
 
 def _limit_files(command: Command, base: Path, place: Path, score: Score, say: Say) -> Score:
     """Where no small disk can be had, files that cannot grow."""
-    run(fresh(base, place), command.arguments)
-    expected = state(place)
+    expected = unbroken(command, base, place).state
     for most in (500, 5_000, 50_000):
         end = run(fresh(base, place), command.arguments, prepare=lambda most=most: _bound(most))  # type: ignore[misc]
         again = run(place, command.again)
@@ -182,8 +181,7 @@ PIPED = (
 def jump(command: Command, base: Path, place: Path, seed: int, say: Say) -> Score:
     """Let the clock jump by days, back and forth."""
     score = Score(f"clock jumps: {command.name}")
-    run(fresh(base, place), command.arguments)
-    expected = state(place)
+    expected = unbroken(command, base, place).state
     end = run(fresh(base, place), command.arguments, prepare=lambda: _jumping(seed))
     if end.code or state(place) != expected:
         score.fault(f"code {end.code}, {end.words[-500:]}", say)

@@ -15,8 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-WAIT = 120.0
-"""Seconds after which a command counts as hanging."""
+WAIT = 600.0
+"""Seconds after which a command counts as hanging; busy machines take their time."""
+
+_LEAVE = 30.0
+"""Seconds that processes have to notice that the one that started them is gone; a worker may be in its imports."""
 
 _WRITES = ("os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate", "os.chmod", "shutil.rmtree")
 
@@ -30,7 +33,7 @@ class End:
         out: what it wrote.
         err: what it said.
         seconds: how long it took.
-        orphans: processes of its session that were still there two seconds later.
+        orphans: processes of its session that did not end after it.
     """
 
     code: int | None
@@ -240,13 +243,13 @@ def _leave() -> None:
 
 
 def _orphans(session: int) -> int:
-    """How many processes of a session are left, once they have had two seconds to end."""
-    for _ in range(40):
+    """How many processes of a session are left, once they have had time to end."""
+    limit = time.monotonic() + _LEAVE
+    while True:
         left = [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if _session(pid) == session]
-        if not left:
-            return 0
+        if not left or time.monotonic() > limit:
+            return len(left)
         time.sleep(0.05)
-    return len(left)
 
 
 def _session(pid: int) -> int | None:

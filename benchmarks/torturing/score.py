@@ -1,5 +1,7 @@
 """How often something was tried, and how often it went well."""
 
+import math
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -14,6 +16,7 @@ class Score:
         well: how often it ended as it must.
         faults: how it ended elsewhere.
         notes: how often it ended in which good way.
+        minutes: after which no more is tried.
     """
 
     what: str
@@ -21,6 +24,13 @@ class Score:
     well: int = 0
     faults: list[str] = field(default_factory=list)
     notes: dict[str, int] = field(default_factory=dict)
+    minutes: float = math.inf
+    _begin: float = field(default_factory=time.monotonic)
+
+    @property
+    def over(self) -> bool:
+        """Whether there is no time to try more; something is tried in any case."""
+        return self.tried > 0 and time.monotonic() - self._begin > 60 * self.minutes
 
     def good(self, how: str = "") -> None:
         """It ended as it must."""

@@ -6,7 +6,7 @@ import signal
 import time
 from pathlib import Path
 
-from torturing.killing import Say
+from torturing.killing import Say, unbroken
 from torturing.processes import End, Running, run
 from torturing.score import Score
 from torturing.world import Command, fresh, state
@@ -33,8 +33,7 @@ def stop(command: Command, base: Path, place: Path, times: int, seed: int, say: 
         say: is told what went wrong.
     """
     chance, score = random.Random(f"{seed} {command.name}"), Score(f"told to end: {command.name}")
-    whole = run(fresh(base, place), command.arguments)
-    expected = state(place)
+    whole = unbroken(command, base, place)
     for way, (number, group, code) in WAYS.items():
         for _ in range(times):
             target, after = fresh(base, place), chance.uniform(0.1, 0.95) * whole.seconds
@@ -45,7 +44,7 @@ def stop(command: Command, base: Path, place: Path, times: int, seed: int, say: 
             fault = _fault(end, code, target)
             if fault is None:
                 again = run(target, command.again)
-                if again.code or state(target) != expected:
+                if again.code or state(target) != whole.state:
                     fault = f"another result: code {again.code}, {again.words[-300:]}"
             if fault is None:
                 score.good("finished before" if end.code == 0 else "ended")
@@ -74,8 +73,7 @@ def _fault(end: End, code: int, place: Path) -> str | None:
 def kill_workers(command: Command, base: Path, place: Path, times: int, seed: int, say: Say) -> Score:
     """Kill one worker of a command at a random instant: another one takes its place, and the result is the same."""
     chance, score = random.Random(f"{seed} {command.name}"), Score(f"a worker killed: {command.name}")
-    whole = run(fresh(base, place), command.arguments)
-    expected = state(place)
+    whole = unbroken(command, base, place)
     for _ in range(times):
         target, after = fresh(base, place), chance.random() * whole.seconds
         running = Running(target, command.arguments)
@@ -84,7 +82,7 @@ def kill_workers(command: Command, base: Path, place: Path, times: int, seed: in
         if workers:
             os.kill(chance.choice(workers), signal.SIGKILL)
         end = running.wait()
-        if end.code == 0 and state(target) == expected and not end.orphans:
+        if end.code == 0 and state(target) == whole.state and not end.orphans:
             score.good("the same result" if workers else "no worker at that moment")
         else:
             score.fault(f"after {after:.2f} s: code {end.code}, {end.words[-500:]}", say)
@@ -94,8 +92,7 @@ def kill_workers(command: Command, base: Path, place: Path, times: int, seed: in
 def rival(command: Command, base: Path, place: Path, say: Say) -> Score:
     """Give a command again while it runs: the second run is refused, the first comes to its end."""
     score = Score(f"two at once: {command.name}")
-    run(fresh(base, place), command.arguments)
-    expected = state(place)
+    expected = unbroken(command, base, place).state
     for arguments in dict.fromkeys((command.arguments, command.again)):
         running = Running(fresh(base, place), command.arguments)
         while not running.ended and not _locked(place / command.lock):
