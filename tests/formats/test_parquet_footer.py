@@ -10,7 +10,7 @@ import pytest
 
 from hostile.damage import write
 from tagweave.errors import FormatError
-from tagweave.formats.parquet_footer import values_in_groups
+from tagweave.formats.parquet_footer import values_and_bytes
 
 READ_EACH = """
 import sys, warnings
@@ -41,7 +41,11 @@ def test_as_many_values_as_arrow_says(rows: int, group: int, tmp_path: Path) -> 
     metadata = pq.read_metadata(tmp_path / "a.parquet")
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     expected = [sum(each.column(n).num_values for n in range(each.num_columns)) for each in groups]
-    assert values_in_groups(tmp_path / "a.parquet") == expected
+    found = values_and_bytes(tmp_path / "a.parquet")
+    assert [values for values, _ in found] == expected
+    for each, (_, pages) in zip(groups, found, strict=True):
+        heads = sum(each.column(n).total_uncompressed_size for n in range(each.num_columns)) - pages
+        assert 0 < heads < 100 * 2 * each.num_columns
 
 
 @pytest.mark.parametrize(
@@ -61,7 +65,7 @@ def test_broken_footers(footer: bytes, tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     path.write_bytes(b"PAR1" + footer + len(footer).to_bytes(4, "little") + b"PAR1")
     with pytest.raises(FormatError):
-        values_in_groups(path)
+        values_and_bytes(path)
 
 
 def test_facts_that_contradict_each_other_do_not_end_the_process(tmp_path: Path) -> None:

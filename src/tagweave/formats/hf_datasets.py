@@ -16,9 +16,10 @@ import pyarrow as pa
 from tagweave.corpus import Corpus, Document
 from tagweave.errors import FormatError, UsageError
 from tagweave.formats import features
+from tagweave.formats.arrow_sizes import LEAST_VALUE, unpacked
 from tagweave.formats.base import AnyPath, Format, NoOptions, placed
 from tagweave.formats.json_lines import json_object
-from tagweave.formats.parquet_footer import values_in_groups
+from tagweave.formats.parquet_footer import values_and_bytes
 from tagweave.formats.problems import Problems
 from tagweave.formats.streams import STANDARD, packed_too_well, read_text, shown_name, too_well_packed, written
 from tagweave.formats.tables import ROWS, ReadTable, Table, TableWriter, held_by_tables, table_documents
@@ -52,13 +53,23 @@ def parquet_documents(path: AnyPath, options: ReadTable, problems: Problems) -> 
         with _reading(path):
             schema = file.schema_arrow
             _ = schema.names, str(schema)  # decodes what it is called
+            strings = [column.path for column in map(file.schema.column, range(len(file.schema))) if _is_string(column)]
+    with _reading(path):
+        file = ParquetFile(plain_file(path), read_dictionary=strings)  # so a string that comes often is there once
+    with file:
         table = Table(
             shown_name(path),
             schema,
             _features(schema, path),
             lambda: _batches(path, partial(file.iter_batches, batch_size=ROWS)),
+            Path(path).stat().st_size,
         )
         yield from table_documents(path, table, options, problems)
+
+
+def _is_string(column: Any) -> bool:  # noqa: ANN401
+    """Whether a column of Parquet holds strings."""
+    return column.physical_type == "BYTE_ARRAY" and column.logical_type.type != "DECIMAL"
 
 
 def _check_name(path: AnyPath) -> None:
@@ -79,14 +90,10 @@ def _check_size(metadata: Any, path: Path) -> None:  # noqa: ANN401
     Raises:
         FormatError: it is one.
     """
-    for number, values in enumerate(values_in_groups(path)):
-        size = metadata.row_group(number).total_byte_size
-        if packed_too_well(path.stat().st_size, max(size, _LEAST_VALUE * values)):
+    for number, (values, pages) in enumerate(values_and_bytes(path)):
+        size = max(metadata.row_group(number).total_byte_size, pages, LEAST_VALUE * values)
+        if packed_too_well(path.stat().st_size, size):
             raise FormatError(f"{path}: {too_well_packed('write it as JSON lines')}")
-
-
-_LEAST_VALUE = 4
-"""Bytes that a value takes in memory, at least."""
 
 
 def dataset_documents(path: AnyPath, options: ReadDataset, problems: Problems) -> Iterator[Document]:
@@ -106,6 +113,7 @@ def dataset_documents(path: AnyPath, options: ReadDataset, problems: Problems) -
         schema,
         known if isinstance(known, dict) else _features(schema, folder),
         lambda: (batch for file in files for batch in _batches(file, partial(_streamed, file))),
+        sum(file.stat().st_size for file in files if file.exists()),
     )
     return table_documents(folder, table, options, problems)
 
@@ -166,6 +174,15 @@ def _schema(file: Path) -> Any:  # noqa: ANN401
 
 
 def _streamed(file: Path) -> Iterator[Any]:
+    """The batches of a file.
+
+    Raises:
+        FormatError: one of them is far larger than the file.
+    """
+    with pa.memory_map(str(plain_file(file))) as source:
+        for message in pa.ipc.MessageReader.open_stream(source):
+            if packed_too_well(file.stat().st_size, unpacked(message)):
+                raise FormatError(f"{file}: {too_well_packed('save it without compression')}")
     with pa.memory_map(str(plain_file(file))) as source, pa.ipc.open_stream(source) as stream:
         yield from stream
 

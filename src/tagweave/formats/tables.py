@@ -25,12 +25,14 @@ from numpy.typing import NDArray
 from tagweave.corpus import Column, Corpus, Document
 from tagweave.errors import AlignmentError, FormatError, LabelError, UsageError
 from tagweave.formats import features
+from tagweave.formats.arrow_sizes import held
 from tagweave.formats.base import AnyPath
 from tagweave.formats.features import Feature, class_label, class_names, listed, value
 from tagweave.formats.losses import held_votes, report_losses, without_nested
 from tagweave.formats.problems import Problems
 from tagweave.formats.records import ReadRecords
 from tagweave.formats.rows import Row, row_documents, tag_scheme
+from tagweave.formats.streams import LEAST_LIMIT, packed_too_well, too_well_packed
 from tagweave.formats.tag_parser import TagParser
 from tagweave.formats.tags import spans_from_parsed
 from tagweave.labels import OUTSIDE, LabelSet
@@ -65,13 +67,15 @@ class Table:
         name: what messages call it.
         schema: its columns.
         features: its features by column.
-        batches: gives its rows, from the first; each call reads anew.
+        batches: gives its rows, from the first; each call reads anew. Columns may have dictionaries of their values.
+        size: bytes of its files.
     """
 
     name: str
     schema: pa.Schema
     features: Mapping[str, Any]
     batches: Callable[[], Iterable[pa.RecordBatch]]
+    size: int
 
 
 def table_documents(path: AnyPath, table: Table, options: ReadTable, problems: Problems) -> Iterator[Document]:
@@ -96,9 +100,16 @@ def table_documents(path: AnyPath, table: Table, options: ReadTable, problems: P
 def _rows(table: Table, columns: "_Columns") -> Iterator[Row]:
     number = 0
     for batch in table.batches():
-        for fields in batch.select([name for name in batch.schema.names if name in columns.wanted]).to_pylist():
-            yield f"{table.name}, row {number}", partial(columns.record, fields)
-            number += 1
+        wanted = batch.select([name for name in batch.schema.names if name in columns.wanted])
+        size = sum(map(held, wanted.columns))
+        if packed_too_well(table.size, size):
+            raise FormatError(f"{table.name}: {too_well_packed('write it as JSON lines')}")
+        rows = max(1, len(batch) * LEAST_LIMIT // max(size, LEAST_LIMIT))
+        plain = pa.schema([table.schema.field(name) for name in wanted.schema.names])
+        for first in range(0, len(batch), rows):
+            for fields in wanted.slice(first, rows).cast(plain).to_pylist():
+                yield f"{table.name}, row {number}", partial(columns.record, fields)
+                number += 1
 
 
 @dataclass(frozen=True)
