@@ -19,6 +19,9 @@ from tagweave.errors import TagweaveError
 
 CONTEXT = get_context("spawn")
 
+_LONGEST_END = 60.0
+"""Seconds from the end of a connection to that of its process, at most."""
+
 MAIN_HINT = 'a script that starts processes needs the line `if __name__ == "__main__":` before what it does'
 
 
@@ -49,6 +52,11 @@ class Process:
         with undisturbed(), _without_main(hidden):
             self.process.start()
         theirs.close()
+
+    def exit_code(self) -> int | None:
+        """How it ended, after its connection has: on a busy machine a process may take a while longer."""
+        self.process.join(_LONGEST_END)
+        return self.process.exitcode
 
     def end(self) -> None:
         """End it; it has nothing to save."""

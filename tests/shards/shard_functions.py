@@ -23,6 +23,13 @@ def squares(shard: dict[str, int], target: Path) -> None:
     target.write_text(str(shard["number"] ** 2))
 
 
+def slowly_fatal(shard: Path, target: Path) -> None:
+    """Its connections end well before it does, as on a busy machine."""
+    os.closerange(3, 256)
+    time.sleep(2)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
 @dataclass
 class Logged:
     """Notes each start; a file die-NAME kills the worker in the middle of a shard once, always-NAME each time."""

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from shards.shard_functions import Logged, silent, squares, upper
+from shards.shard_functions import Logged, silent, slowly_fatal, squares, upper
 from tagweave import progress
 from tagweave.errors import ShardError, StorageError, UsageError
 from tagweave.shards import Manifest, map_shards
@@ -103,6 +103,11 @@ def test_a_shard_that_always_kills_its_worker_is_named(files: list[Path], tmp_pa
     with pytest.raises(ShardError, match=r"shard 'b\.txt': its worker died 2 times \(signal SIGKILL\)"):
         map_shards(Logged(str(tmp_path / "log")), files, tmp_path / "out", retries=1)
     assert list(Manifest.read(tmp_path / "out").entries) == ["a.txt"]
+
+
+def test_how_a_worker_died_is_waited_for(files: list[Path], tmp_path: Path) -> None:
+    with pytest.raises(ShardError, match=r"shard 'a\.txt': its worker died \(signal SIGKILL\)"):
+        map_shards(slowly_fatal, files[:1], tmp_path / "out", retries=0)
 
 
 def test_a_failure_names_the_shard_and_keeps_the_others(files: list[Path], tmp_path: Path) -> None:

@@ -189,7 +189,7 @@ class Pool:
         try:
             answer = worker.connection.recv()
         except (EOFError, OSError):
-            worker.process.join(1)
+            worker.exit_code()
             self._lost(worker, False, done)
             return
         worker.task = None

@@ -55,9 +55,9 @@ class Worker(Process):
             self.connection.send(self._origin)
             answer = self.connection.recv()
         except (EOFError, OSError):
-            self.process.join(1)
+            code = self.exit_code()
             hint = "" if isinstance(self._origin, Path) else f"; {MAIN_HINT}"
-            raise CannotStart(f"a new process ended at once, {ending(self.process.exitcode)}{hint}") from None
+            raise CannotStart(f"a new process ended at once, {ending(code)}{hint}") from None
         if isinstance(answer, Exception):
             raise answer
 

@@ -92,8 +92,7 @@ def _answer(worker: Process) -> Any:  # noqa: ANN401
     try:
         return worker.connection.recv()
     except (EOFError, OSError):
-        worker.process.join(1)
-        code = worker.process.exitcode
+        code = worker.exit_code()
         return Died(ending(code) + (f"; {MAIN_HINT}" if code == 1 else ""))
 
 
