@@ -1,13 +1,16 @@
 """Folders of shards on the command line."""
 
 import json
+import os
+import re
+import socket
 from pathlib import Path
 
 import pytest
 
 from cli.running import CommandLine, news, read_lines, write_lines
 from tagweave import embeddings
-from tagweave.shards import Manifest
+from tagweave.shards import Manifest, ray_cluster
 
 
 @pytest.fixture(autouse=True)
@@ -79,6 +82,29 @@ def test_a_cluster_that_is_not_there_is_named_at_once(tagweave: CommandLine) -> 
     for address in ("127.0.0.1:1", "nonsense"):
         result = tagweave("aggregate", "train", *options, "--address", address)
         assert (result.code, f"no Ray cluster is found at '{address}'" in result.words) == (2, True)
+
+
+@pytest.mark.parametrize("answers", [False, True], ids=["nobody", "somebody else"])
+def test_the_address_of_a_cluster_that_has_ended_is_not_waited_for(
+    tagweave: CommandLine, monkeypatch: pytest.MonkeyPatch, answers: bool
+) -> None:
+    pytest.importorskip("ray", reason="Ray is not installed: pip install 'tagweave[ray]'")
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    monkeypatch.setenv("RAY_TMPDIR", os.getcwd())
+    monkeypatch.setattr("ray._private.services.find_gcs_addresses", set)
+    monkeypatch.setattr(ray_cluster, "_LONGEST_TRY", 2.0)
+    with socket.create_server(("", 0)) as server:
+        port = server.getsockname()[1]
+        Path("ray").mkdir()
+        Path("ray/ray_current_cluster").write_text(f"127.0.0.1:{port}")
+        if not answers:
+            server.close()
+        result = tagweave("aggregate", "train", "--model", "hmm", "--out", "labels", "--engine", "ray")
+    assert result.code == 2
+    assert re.search(rf"no Ray cluster is found at 'auto', which is \S+:{port} \(", result.words)
+    assert ("did not answer as a cluster in 2 seconds" in result.words) == answers
+    assert "Start one with `ray start --head`" in result.words
+    assert not Path("labels").exists()
 
 
 @pytest.mark.parametrize(

@@ -4,15 +4,25 @@ import math
 import os
 import re
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 from tagweave.errors import MissingExtraError, ShardError, UsageError
+from tagweave.processes import ending
 from tagweave.shards.working import Died
 
 _STORE = 80 * 1024 * 1024
 """Bytes of shared memory for a cluster that is started here; shards do not go through it."""
+
+_TRY = "import sys, ray; ray.init(address=sys.argv[1], log_to_driver=False, logging_level='ERROR'); ray.shutdown()"
+_LONGEST_TRY = 60.0
+"""Seconds in which a cluster must answer."""
+
+_LONGEST_END = 30.0
+"""Seconds in which a cluster must know how a worker ended."""
 
 
 class Holder:
@@ -62,7 +72,8 @@ class Cluster:
         """Answers of those that have one, or how they died."""
         numbers = {self._asked[worker]: number for number, worker in workers.items()}
         for reference in self._ray.wait(list(numbers), num_returns=1)[0]:
-            yield numbers[reference], self._answer(reference)
+            number = numbers[reference]
+            yield number, self._answer(reference, workers[number])
 
     def end(self, worker: Any) -> None:  # noqa: ANN401
         """Kill it."""
@@ -74,7 +85,7 @@ class Cluster:
         for worker in list(self._asked):
             self.end(worker)
 
-    def _answer(self, reference: Any) -> Any:  # noqa: ANN401
+    def _answer(self, reference: Any, worker: Any) -> Any:  # noqa: ANN401
         errors = self._ray.exceptions
         try:
             return self._ray.get(reference)
@@ -82,7 +93,15 @@ class Cluster:
             if isinstance(error, errors.RayTaskError) or getattr(error, "actor_init_failed", False):
                 last = str(error).strip().splitlines()[-1]
                 return ShardError(f"the function does not reach the workers of the cluster: {last}")
-            return Died(_how(str(error)))
+            return Died(_how(str(self._end_of(worker) if isinstance(error, errors.ActorUnavailableError) else error)))
+
+    def _end_of(self, worker: Any) -> Any:  # noqa: ANN401
+        """How a worker ended of which the cluster knows no more yet than that it cannot be reached."""
+        try:
+            self._ray.get(worker.__ray_ready__.remote(), timeout=_LONGEST_END)
+        except self._ray.exceptions.RayError as error:
+            return error
+        return "it could not be reached for a moment"
 
 
 @contextmanager
@@ -149,30 +168,56 @@ def _connected(ray: Any, address: str, processes: int) -> Iterator[None]:  # noq
         yield
         return
     settings: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
+    place = address
     if address == "local":
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         settings |= {"num_cpus": processes, "include_dashboard": False, "object_store_memory": _STORE}
     try:
-        _knock(address)
-        ray.init(address=address, **settings)
+        if address != "local":
+            place = _found() if address == "auto" else address
+            _knock(place)
+        ray.init(address=place, **settings)
     except (OSError, ValueError, RuntimeError) as error:
+        at = repr(address) if place == address else f"{address!r}, which is {place}"
         hint = "Start one with `ray start --head`, or ask for a local one (address `local`)"
-        raise UsageError(f"no Ray cluster is found at {address!r} ({error}). {hint}") from None
+        raise UsageError(f"no Ray cluster is found at {at} ({error}). {hint}") from None
     try:
         yield
     finally:
         ray.shutdown()
 
 
-def _knock(address: str) -> None:
-    """Look whether somebody answers at an address `HOST:PORT`; Ray itself would try for minutes, then end the process.
+def _found() -> str:
+    """The address that Ray takes for `auto`: that of the environment, of a cluster that runs here, or of the last one.
 
     Raises:
-        OSError: nobody does.
+        ConnectionError: there is none.
+    """
+    from ray._private.services import canonicalize_bootstrap_address
+
+    return os.environ.get("RAY_ADDRESS") or str(canonicalize_bootstrap_address("auto"))
+
+
+def _knock(address: str) -> None:
+    """Look whether a cluster answers at an address, which may be that of one that has ended.
+
+    Ray itself would try for minutes, and then end the process. So another process tries.
+
+    Raises:
+        OSError: none does.
     """
     host, _, port = address.rpartition(":")
     if host and port.isdecimal() and "/" not in address:
         socket.create_connection((host, int(port)), timeout=10).close()
+    try:
+        tried = subprocess.run(
+            [sys.executable, "-c", _TRY, address], stdin=subprocess.DEVNULL, capture_output=True, timeout=_LONGEST_TRY
+        )
+    except subprocess.TimeoutExpired:
+        raise TimeoutError(f"something is there, but did not answer as a cluster in {_LONGEST_TRY:g} seconds") from None
+    if tried.returncode:
+        lines = tried.stderr.decode(errors="replace").strip().splitlines()
+        raise ConnectionError(lines[-1] if lines else ending(tried.returncode))
 
 
 def _ray() -> Any:  # noqa: ANN401
