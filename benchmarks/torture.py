@@ -30,8 +30,10 @@ from torturing.world import COMMANDS, build  # noqa: E402
 
 from tagweave.report import Table  # noqa: E402
 
-PARTS = ("kill", "stop", "workers", "rival", "disk", "places", "clock", "damage", "pipe")
-"""What can be asked for by `--only`."""
+PARTS = ("kill", "damage", "stop", "rival", "disk", "workers", "places", "clock", "pipe")
+"""What can be asked for by `--only`, in the order in which it is done."""
+
+Torture = Callable[[float], Score]
 
 _MODULES = (
     *("tagweave.alternate", "tagweave.annotating", "tagweave.benchmark.page", "tagweave.benchmark.running"),
@@ -45,7 +47,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--small", action="store_true", help="a few of each, to see that this script works")
     parser.add_argument("--kills", type=int, default=50, help="kills of each command; a fifth of it for slow ones")
-    parser.add_argument("--minutes", type=float, default=math.inf, help="at most, of the kills or damages of one thing")
+    parser.add_argument(
+        "--minutes", type=float, default=math.inf, help="at most, of the whole; lines that are left then are named"
+    )
     parser.add_argument("--seed", type=int, default=0, help="of the instants and places of everything")
     parser.add_argument("--only", default="", help="only these parts, with commas between them")
     parser.add_argument("--command", action="append", help="only what is called so; may be repeated")
@@ -53,57 +57,77 @@ def main() -> None:
     begin = time.monotonic()
     folder = Path(tempfile.mkdtemp(prefix="torture."))  # no TemporaryDirectory: forked commands would clear it too
     try:
-        scores = _scores(arguments, folder)
+        scores, missing = _scores(arguments, folder)
     finally:
         shutil.rmtree(folder)
     rows = [(s.what, s.tried, s.well, ", ".join(f"{n} {how}" for how, n in s.notes.items()) or None) for s in scores]
+    notes = [f"Fault: {score.what}: {fault}" for score in scores for fault in score.faults]
+    if missing:
+        notes.append(f"Not done for want of time: {'; '.join(missing)}.")
     tried, well = sum(score.tried for score in scores), sum(score.well for score in scores)
+    kills = sum(score.tried for score in scores if score.what.startswith("killed"))
     table = Table("Scoreboard", ("what is done", "tried", "ends well", "how"), tuple(rows))
     record(
         "torture",
         claims=[
             Claim("cases that end well, of all", 100 * well / max(tried, 1), "%", 100.0),
             Claim("cases", tried, "cases"),
+            Claim("kills", kills, "kills", 320),
             Claim("time", (time.monotonic() - begin) / 60, "minutes", 15.0, "lower"),
         ],
         tables=[table],
-        notes=[f"Fault: {score.what}: {fault}" for score in scores for fault in score.faults],
+        notes=notes,
         keep=not (arguments.small or arguments.only or arguments.command),
     )
     sys.exit(well < tried)
 
 
-def _scores(arguments: argparse.Namespace, folder: Path) -> list[Score]:
+def _scores(arguments: argparse.Namespace, folder: Path) -> tuple[list[Score], list[str]]:
+    """The lines of the scoreboard, and what there was no time for."""
+    begin = time.monotonic()
     _import_all()
     base, place = folder / "base", folder / "place"
     _in_child(lambda: build(base))
-    scores = []
-    for part, name, torture in _tortures(arguments, base, place):
-        wanted = arguments.command is None or name in arguments.command
-        if wanted and part in (arguments.only.split(",") if arguments.only else PARTS):
-            scores.append(torture())
-            _say(f"{scores[-1].what}: {scores[-1].well} of {scores[-1].tried}")
-    return scores
+    parts = arguments.only.split(",") if arguments.only else PARTS
+    found = [line for line in _tortures(arguments, base, place) if line[0] in parts]
+    lines = sorted((line for line in found if line[1] in (arguments.command or [line[1]])), key=_part)
+    scores: list[Score] = []
+    for _, _, torture in lines:
+        left = arguments.minutes - (time.monotonic() - begin) / 60
+        if left <= 0:
+            break
+        scores.append(torture(left / (len(lines) - len(scores))))
+        _say(f"{scores[-1].what}: {scores[-1].well} of {scores[-1].tried}, {scores[-1].notes}")
+    return scores, [f"{part}: {name}" for part, name, _ in lines[len(scores) :]]
 
 
-def _tortures(arguments: argparse.Namespace, base: Path, place: Path) -> Iterator[tuple[str, str, Callable[[], Score]]]:
-    """Part, name of what is tortured, and the torture."""
-    small, seed, most = arguments.small, arguments.seed, arguments.minutes
+def _part(line: tuple[str, str, Torture]) -> int:
+    return PARTS.index(line[0])
+
+
+def _tortures(arguments: argparse.Namespace, base: Path, place: Path) -> Iterator[tuple[str, str, Torture]]:
+    """Part, name of what is tortured, and the torture, which is told how many minutes it has."""
+    small, seed = arguments.small, arguments.seed
     often, few, cold = (2, 1, 0) if small else (arguments.kills, 2, 2)
     for name, command in COMMANDS.items():
         kills = -(-often // 5) if command.slow else often
-        yield "kill", name, partial(kill, command, base, place, kills, seed, _say, cold, most)
+        yield "kill", name, partial(kill, command, base, place, kills, seed, _say, cold)
         yield "stop", name, partial(stop, command, base, place, few, seed, _say)
         if "--processes" in command.arguments:
             yield "workers", name, partial(kill_workers, command, base, place, 3 * few, seed, _say)
-        yield "rival", name, partial(rival, command, base, place, _say)
+        yield "rival", name, _brief(rival, command, base, place, _say)
         yield "disk", name, partial(fill, command, base, place, _say)
-        yield "places", name, partial(misplace, command, base, place, _say)
-        yield "clock", name, partial(jump, command, base, place, seed, _say)
+        yield "places", name, _brief(misplace, command, base, place, _say)
+        yield "clock", name, _brief(jump, command, base, place, seed, _say)
     for holding in HOLDINGS:
-        yield "damage", holding.name, partial(damage, holding, base, place, 4 if small else 20, seed, _say, most)
+        yield "damage", holding.name, partial(damage, holding, base, place, 4 if small else 20, seed, _say)
     for piped in PIPED:
-        yield "pipe", piped[0], partial(close_pipe, piped, base, place, _say)
+        yield "pipe", piped[0], _brief(close_pipe, piped, base, place, _say)
+
+
+def _brief(torture: Callable[..., Score], *arguments: object) -> Torture:
+    """A torture that is too short to be cut off."""
+    return lambda minutes: torture(*arguments)
 
 
 def _say(message: str) -> None:

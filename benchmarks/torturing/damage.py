@@ -1,6 +1,5 @@
 """Every file that a command will read again is damaged in every way: what comes is the same result, or an error."""
 
-import math
 import random
 import shutil
 import sys
@@ -35,9 +34,7 @@ class Holding:
     damaged: tuple[str, ...]
 
 
-def damage(
-    holding: Holding, base: Path, place: Path, most: int, seed: int, say: Say, minutes: float = math.inf
-) -> Score:
+def damage(holding: Holding, base: Path, place: Path, most: int, seed: int, say: Say, minutes: float) -> Score:
     """Damage the files of a folder one by one.
 
     Args:

@@ -1,6 +1,5 @@
 """Commands are killed (SIGKILL) at any moment, and given once more."""
 
-import math
 import random
 import signal
 import time
@@ -48,7 +47,7 @@ def unbroken(command: Command, base: Path, place: Path) -> Unbroken:
 
 
 def kill(
-    command: Command, base: Path, place: Path, kills: int, seed: int, say: Say, cold: int = 2, minutes: float = math.inf
+    command: Command, base: Path, place: Path, kills: int, seed: int, say: Say, cold: int, minutes: float
 ) -> Score:
     """Kill a command at random instants, half of them just before it changes a file, and run it again each time.
 

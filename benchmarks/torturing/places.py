@@ -22,9 +22,9 @@ _SHARES = (0.02, 0.35, 0.65, 0.95)
 _FULL = ("no space left", "space are free", "space free", "file too large", "mb are free")
 
 
-def fill(command: Command, base: Path, place: Path, say: Say) -> Score:
+def fill(command: Command, base: Path, place: Path, say: Say, minutes: float) -> Score:
     """Run a command where the disk fills up: an error says so, what was there stays, with more space it ends well."""
-    score = Score(f"disk full: {command.name}")
+    score = Score(f"disk full: {command.name}", minutes=minutes)
     with _disk(base, place) as disk:
         if disk is None:
             return _limit_files(command, base, place, score, say)
@@ -37,6 +37,8 @@ def fill(command: Command, base: Path, place: Path, say: Say) -> Score:
             score.fault(f"fails with space: {whole.words[-300:]}", say)
         keeps = "--resume" not in command.resume or command.name.startswith(("annotate", "train"))
         for share in _SHARES:
+            if score.over:
+                break
             _empty(disk)
             if keeps and not command.name.startswith(("annotate, shards", "benchmark")):
                 run(place, moved, environment=where)

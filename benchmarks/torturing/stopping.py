@@ -21,7 +21,7 @@ WAYS = {
 }
 
 
-def stop(command: Command, base: Path, place: Path, times: int, seed: int, say: Say) -> Score:
+def stop(command: Command, base: Path, place: Path, times: int, seed: int, say: Say, minutes: float) -> Score:
     """Send signals to a command at random instants; it must end at once and in order, and can be given again.
 
     Args:
@@ -31,25 +31,28 @@ def stop(command: Command, base: Path, place: Path, times: int, seed: int, say: 
         times: how often each signal is sent.
         seed: of the instants.
         say: is told what went wrong.
+        minutes: after which it is enough.
     """
-    chance, score = random.Random(f"{seed} {command.name}"), Score(f"told to end: {command.name}")
+    chance, score = random.Random(f"{seed} {command.name}"), Score(f"told to end: {command.name}", minutes=minutes)
     whole = unbroken(command, base, place)
-    for way, (number, group, code) in WAYS.items():
-        for _ in range(times):
-            target, after = fresh(base, place), chance.uniform(0.1, 0.95) * whole.seconds
-            running = Running(target, command.arguments)
-            time.sleep(after)
-            running.signal(number, group)
-            end = running.wait()
-            fault = _fault(end, code, target)
-            if fault is None:
-                again = run(target, command.again)
-                if again.code or state(target) != whole.state:
-                    fault = f"another result: code {again.code}, {again.words[-300:]}"
-            if fault is None:
-                score.good("finished before" if end.code == 0 else "ended")
-            else:
-                score.fault(f"{way} after {after:.2f} of {whole.seconds:.2f} s: {fault}", say)
+    for way in [*WAYS] * times:
+        if score.over:
+            break
+        number, group, code = WAYS[way]
+        target, after = fresh(base, place), chance.uniform(0.1, 0.95) * whole.seconds
+        running = Running(target, command.arguments)
+        time.sleep(after)
+        running.signal(number, group)
+        end = running.wait()
+        fault = _fault(end, code, target)
+        if fault is None:
+            again = run(target, command.again)
+            if again.code or state(target) != whole.state:
+                fault = f"another result: code {again.code}, {again.words[-300:]}"
+        if fault is None:
+            score.good("finished before" if end.code == 0 else "ended")
+        else:
+            score.fault(f"{way} after {after:.2f} of {whole.seconds:.2f} s: {fault}", say)
     return score
 
 
@@ -70,11 +73,13 @@ def _fault(end: End, code: int, place: Path) -> str | None:
     return None
 
 
-def kill_workers(command: Command, base: Path, place: Path, times: int, seed: int, say: Say) -> Score:
+def kill_workers(command: Command, base: Path, place: Path, times: int, seed: int, say: Say, minutes: float) -> Score:
     """Kill one worker of a command at a random instant: another one takes its place, and the result is the same."""
-    chance, score = random.Random(f"{seed} {command.name}"), Score(f"a worker killed: {command.name}")
+    chance, score = random.Random(f"{seed} {command.name}"), Score(f"a worker killed: {command.name}", minutes=minutes)
     whole = unbroken(command, base, place)
     for _ in range(times):
+        if score.over:
+            break
         target, after = fresh(base, place), chance.random() * whole.seconds
         running = Running(target, command.arguments)
         time.sleep(after)
