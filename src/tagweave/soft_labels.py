@@ -11,6 +11,9 @@ from tagweave.annotations import Annotations
 from tagweave.errors import AlignmentError, LabelError
 from tagweave.labels import LabelSet
 
+_LEAST = 1e-6
+"""A probability that is tempered is read as at least this: what is thought impossible is only very rare."""
+
 ROW_SUM_TOLERANCE = 1e-3
 """How far a row of probabilities may be from summing to one."""
 
@@ -119,6 +122,25 @@ class SoftLabels:
         """Probabilities over the io labels (O, then one column a type), of shape [tokens, types + 1]."""
         begin, inside = self.probabilities[:, 1::2], self.probabilities[:, 2::2]
         return np.concatenate([self.probabilities[:, :1], begin + inside], axis=1)
+
+    def tempered(self, trust: float, rates: Sequence[float]) -> Self:
+        r"""The same opinion, held less firmly: \(q_i \propto p_i^\lambda \, r_i^{1 - \lambda}\).
+
+        What tells the labels of a token apart from the usual one is the ratio \(p_i / r_i\); with a trust of
+        \(\lambda\) its logarithm counts that many times, so that a certain judgement needs more to be believed than a
+        common one.
+
+        Args:
+            trust: from 0, where nothing is left but the rates, to 1, where nothing changes.
+            rates: how often each label occurs, of shape [labels]; above 0.
+
+        >>> soft = SoftLabels(("PER",), np.array([0, 2]), np.array([[0.1, 0.9, 0], [0.02, 0.98, 0]], np.float32))
+        >>> soft.tempered(0.5, [0.9, 0.1, 1e-9]).probabilities[:, :2].round(2).tolist()
+        [[0.5, 0.5], [0.3, 0.7]]
+        """
+        weights = np.maximum(self.probabilities, _LEAST) ** trust * np.asarray(rates, np.float64) ** (1 - trust)
+        weights /= weights.sum(axis=1, keepdims=True)
+        return replace(self, probabilities=weights.astype(np.float32))
 
     def annotations(self) -> Annotations:
         """Spans of the most probable label of each token; ties go to the lower label, O first."""

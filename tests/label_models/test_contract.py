@@ -13,6 +13,7 @@ from tagweave.annotations import Annotations, Span
 from tagweave.corpus import Corpus, Document
 from tagweave.errors import DataError, NotFittedError, TagweaveError, UsageError
 from tagweave.label_models import LABEL_MODELS, LabelModel, create_label_model
+from tagweave.labels import LabelSet
 from tagweave.soft_labels import SoftLabels
 
 WORDS = "the old Ada Lovelace met Bo in rainy Oslo near Lake Como today".split()
@@ -186,17 +187,51 @@ def test_votes_never_seen_in_the_fit_are_answered(name: str) -> None:
     assert np.isfinite(make(name).fit(train).predict_proba(new).probabilities).all()
 
 
-def test_soft_sources_are_taken(name: str) -> None:
-    train = corpus()
-    sure = np.full((int(train.offsets[-1]), 5), 0.02, np.float32)
+def with_tagger(train: Corpus, right: float, changed: float = 0.0) -> Corpus:
+    """With one more source, a tagger that gives the gold label, or sometimes the next one, this probability."""
     assert train.entities is not None
-    sure[np.arange(len(sure)), train.entities.labels(train.offsets, SoftLabels(TYPES, train.offsets, sure).labels)] = (
-        0.92
-    )
-    helped = train.with_source("tagger", SoftLabels(TYPES, train.offsets, sure))
+    size = 1 + 2 * len(TYPES)
+    chance = np.random.default_rng(0)
+    said = train.entities.labels(train.offsets, LabelSet(train.types))
+    said = np.where(chance.random(len(said)) < changed, (said + 1) % size, said)
+    sure = np.full((len(said), size), (1 - right) / (size - 1), np.float32)
+    sure[np.arange(len(said)), said] = right
+    return train.with_source("tagger", SoftLabels(train.types, train.offsets, sure))
+
+
+def test_soft_sources_are_taken(name: str, tmp_path: Path) -> None:
+    helped = with_tagger(corpus(), 0.92)
     model = make(name).fit(helped)
     assert model.sources_ == ("good", "fair", "poor", "tagger")
     model.predict_proba(helped).check(helped.id_list)
+    model.save(tmp_path / "model")
+    loaded = LabelModel.load(tmp_path / "model")
+    np.testing.assert_array_equal(probabilities(loaded, helped), probabilities(model, helped))
+
+
+def test_a_tagger_is_followed_more_the_more_it_is_trusted(name: str) -> None:
+    taught = with_tagger(corpus(), 0.96)
+    certain = []
+    for trust in (0.1, 1.0):
+        model = make(name, trust=trust).fit(taught)
+        certain.append(f1(entities(model, taught)))
+    assert certain[0] <= certain[1]
+    assert certain[1] > 0.8
+
+
+def test_trust_is_chosen_on_dev(name: str) -> None:
+    for right, changed in ((0.96, 0.0), (0.99, 0.9)):
+        taught = with_tagger(corpus(), right, changed)
+        scores = {trust: f1(entities(make(name, trust=trust).fit(taught), taught)) for trust in (0.5, 0.75, 1.0)}
+        chosen = f1(entities(make(name).fit(taught, taught), taught))
+        if make(name).tempers:
+            assert chosen == max(scores.values())
+
+
+@pytest.mark.parametrize("trust", [-0.1, 1.5])
+def test_trust_must_be_a_share(name: str, trust: float) -> None:
+    with pytest.raises(UsageError, match="trust is .*from 0 to 1"):
+        make(name, trust=trust).fit(corpus())
 
 
 def test_scored_spans_are_taken(name: str) -> None:

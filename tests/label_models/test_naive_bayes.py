@@ -76,7 +76,7 @@ def likelihood(observations: Observations, emissions: NDArray[np.float64], token
 @pytest.mark.parametrize("probabilities", ["posteriors", "votes"])
 def test_posteriors_are_those_of_the_definition(probabilities: str) -> None:
     corpus = varied(8)
-    model = NaiveBayes(probabilities=probabilities, iterations=2, tolerance=0).fit(corpus)  # type: ignore[arg-type]
+    model = NaiveBayes(probabilities=probabilities, trust=1, iterations=2, tolerance=0).fit(corpus)  # type: ignore[arg-type]
     observations = observe(corpus, "io", "token", probabilities)  # type: ignore[arg-type]
     joint = np.array(
         [

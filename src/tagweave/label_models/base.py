@@ -2,8 +2,9 @@
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -14,15 +15,20 @@ from tagweave.annotations import Annotations
 from tagweave.config import create
 from tagweave.corpus import Column, Corpus
 from tagweave.errors import DataError, NotFittedError, StorageError, TagweaveWarning, UsageError
-from tagweave.label_models.restoring import Axis, check_arrays, check_config
+from tagweave.evaluation import evaluate
+from tagweave.label_models.restoring import Axis, check_arrays, check_config, rates_in, share_in
 from tagweave.labels import LabelSet, StateSpace
-from tagweave.observations import Silence
+from tagweave.observations import Probabilities, Silence
 from tagweave.parts import each, first, mapped
+from tagweave.progress import say
 from tagweave.report import Table
 from tagweave.soft_labels import SoftLabels
 from tagweave.spread import SpreadCorpus
 from tagweave.storage import as_saved, load_folder, names_in, records_in, save_folder, types_in
 from tagweave.stored import StoredCorpus, parts_of
+
+_TRUST = (0.5, 0.75, 1.0)
+"""Values of `trust` among which dev chooses."""
 
 _BATCH_TOKENS = 200_000
 """Most tokens that are inferred at once."""
@@ -37,7 +43,14 @@ class LabelModel(ABC):
     Attributes:
         state_space: hidden labels of the model, `io` or `bio`. Soft labels are in BIO either way.
         silence: what the silence of a source means, see `tagweave.observations.Silence`.
+        probabilities: how a source is read that gives a probability for every label, as a tagger does, see
+            `tagweave.observations.Probabilities`.
+        trust: from 0 to 1, how far such a source is taken at its word (`SoftLabels.tempered`). A tagger that learned
+            from the other sources repeats them, so it is no independent witness; and most are surer than they should
+            be. 1 takes it as independent. With dev it is chosen there, and this wins ties.
         seed: for models with chance in them; the same seed gives the same result on one machine.
+        rates_: how often each label occurs in what each such source says, learned by `fit`.
+        trust_: the trust that was given or chosen.
         types_: entity types, learned by `fit`.
         sources_: sources, learned by `fit`; other sources of a corpus are left aside later.
         links_: linking rules of the corpus of the fit, for models that read them.
@@ -50,15 +63,21 @@ class LabelModel(ABC):
     """Whether inference reads the corpus's gold (the consensus oracles)."""
     adds_up: ClassVar[bool] = False
     """Whether what is learned adds up over parts of a corpus, so that it can be larger than memory."""
+    tempers: ClassVar[bool] = True
+    """Whether sources of probabilities come to the model tempered by `trust`; else it applies `trust` itself."""
     _whole: ClassVar[tuple[str, ...]] = ()
     """Names of those `parameters` that are whole numbers."""
 
     state_space: StateSpace = "io"
     silence: Silence = "token"
+    probabilities: Probabilities = "posteriors"
+    trust: float = 0.5
     seed: int = 0
     types_: tuple[str, ...] | None = field(default=None, init=False, repr=False)
     sources_: tuple[str, ...] | None = field(default=None, init=False, repr=False)
     links_: tuple[str, ...] = field(default=(), init=False, repr=False)
+    rates_: dict[str, list[float]] = field(default_factory=dict, init=False, repr=False)
+    trust_: float = field(default=1.0, init=False, repr=False)
     history_: list[dict[str, float]] = field(default_factory=list, init=False, repr=False)
 
     @property
@@ -79,8 +98,11 @@ class LabelModel(ABC):
 
         Raises:
             DataError: the corpus has no source, or a group that counts as a whole is cut into parts.
-            UsageError: the corpus has several parts, and what this model learns does not add up over parts.
+            UsageError: `trust` is no share, or the corpus has several parts and what this model learns does not add up
+                over parts.
         """
+        if not 0 <= self.trust <= 1:
+            raise UsageError(f"trust is {self.trust}: it must be from 0 to 1")
         if not corpus.sources:
             raise DataError("the corpus has no source, so there is nothing to learn from")
         if not isinstance(corpus, Corpus):
@@ -97,9 +119,26 @@ class LabelModel(ABC):
             dev: see `fit`.
         """
         self.types_, self.sources_, self.links_ = first(_names, parts)
-        self.history_ = []
-        self._fit(parts, None if dev is None else self._known(dev))
+        self.rates_ = _rates(parts) if self.tempers and self.probabilities == "posteriors" else {}
+        trust = self.trust if dev is None or not self.rates_ else self._chosen_trust(parts, dev)
+        self._fit_at(trust, parts, dev)
         return self
+
+    def _fit_at(self, trust: float, parts: Iterable[Corpus], dev: Corpus | None) -> None:
+        self.history_, self.trust_ = [], trust
+        if self.rates_:
+            parts = mapped(partial(_tempered, trust, self.rates_), parts)
+        self._fit(parts, None if dev is None else self._known(dev))
+
+    def _chosen_trust(self, parts: Iterable[Corpus], dev: Corpus) -> float:
+        """The trust with the best F1 on dev, on a tie the one nearest to the setting."""
+        scores = {}
+        for trust in _TRUST:
+            self._fit_at(trust, parts, None)
+            scores[trust] = evaluate(dev, self.predict(dev), bootstrap=0).f1
+        best = max(scores, key=lambda trust: (scores[trust], -abs(trust - self.trust)))
+        say(f"{self.name}: f1 {scores[best]:.4g} on dev with trust {best:g}")
+        return best
 
     @abstractmethod
     def _fit(self, parts: Iterable[Corpus], dev: Corpus | None) -> None:
@@ -148,7 +187,7 @@ class LabelModel(ABC):
         return map(self.predict, corpus)
 
     def _infer_in_batches(self, corpus: Corpus) -> tuple[SoftLabels, Annotations]:
-        known = self._known(corpus)
+        known = _tempered(self.trust_, self.rates_, self._known(corpus))
         features, done = self._features(known), 0
         probabilities = np.empty((int(known.offsets[-1]), 1 + 2 * len(known.types)), np.float32)
         entities = [Annotations.from_lists([], known.vocabulary)]
@@ -217,6 +256,8 @@ class LabelModel(ABC):
             "types": types,
             "sources": sources,
             "links": self.links_,
+            "rates": self.rates_,
+            "trust": self.trust_,
             "history": self.history_,
         }
         save_folder(folder, "label-model", config, self.parameters())
@@ -239,6 +280,7 @@ class LabelModel(ABC):
             model = create(LABEL_MODELS[name], config["settings"])
             model.types_, model.sources_ = types_in(config), names_in(config, "sources")
             model.links_, model.history_ = names_in(config, "links"), records_in(config, "history")
+            model.rates_, model.trust_ = rates_in(config, model.types_), share_in(config, "trust")
             check_arrays(parameters, model._shapes(), model._lengths(), model._whole)
             model._restore(parameters)
         return model
@@ -251,6 +293,32 @@ def not_fitted(name: str) -> NotFittedError:
 
 def _without_gold(part: Corpus) -> Corpus:
     return part.with_entities(None)
+
+
+def _rates(parts: Iterable[Corpus]) -> dict[str, list[float]]:
+    """How often each label occurs in what each source says that gives probabilities; none of them are 0."""
+    total: dict[str, NDArray[np.float64]] = {}
+    for found in each(_sums, parts):
+        for name, sums in found.items():
+            total[name] = total.get(name, 0.0) + sums
+    return {name: ((sums + 1) / (sums + 1).sum()).tolist() for name, sums in total.items()}
+
+
+def _sums(part: Corpus) -> dict[str, NDArray[np.float64]]:
+    return {
+        name: column.probabilities.sum(axis=0, dtype=np.float64)
+        for name, column in part.sources.items()
+        if isinstance(column, SoftLabels)
+    }
+
+
+def _tempered(trust: float, rates: Mapping[str, Sequence[float]], part: Corpus) -> Corpus:
+    """A corpus whose sources of probabilities are taken at their word only so far."""
+    for name, shares in rates.items():
+        column = part.sources[name]
+        if isinstance(column, SoftLabels):
+            part = part.with_source(name, column.tempered(trust, shares))
+    return part
 
 
 def _warn_of_types_without_votes(types: tuple[str, ...], parts: Iterable[Corpus]) -> None:

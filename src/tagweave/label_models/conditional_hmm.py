@@ -20,7 +20,6 @@ from tagweave.label_models.inference import Decoder, Potentials, infer
 from tagweave.label_models.restoring import Axis
 from tagweave.label_models.tables import confusion_tables, transition_table
 from tagweave.labels import StateSpace
-from tagweave.observations import Probabilities
 from tagweave.progress import say, track
 from tagweave.report import Table
 from tagweave.soft_labels import SoftLabels
@@ -49,7 +48,8 @@ class ConditionalModel(LabelModel):
             once for the whole of it. With dev it is chosen there, and this is the value in training. None reads the
             silence of all sources as votes for O.
         missed_taught: the same where a tagger is among the sources, which tells of entities that the others miss.
-        trust: weight of what a source says that gives a probability for every label, chosen on dev in the same way.
+        trust: weight of what a source says that gives a probability for every label; with dev chosen there, together
+            with `missed`.
         edge: probability that an entity goes on where the sources begin or cease to speak.
         sharpening: weight of the entropy of the label sequence in the objective, `log Z - sharpening * H`. 0 holds the
             posteriors fixed (generalised EM), 1 does not, as in the published code.
@@ -58,11 +58,11 @@ class ConditionalModel(LabelModel):
         observation_smoothing: with `token` emissions, the paper's epsilon: a source that is silent where another
             speaks votes O with this weight, and all entity labels alike with the rest. None lets it abstain.
         strength, smoothing: of the HMM that gives the first matrices.
-        probabilities: how a source is read that gives a probability for every label.
         decoding: entities from the best path or from the most probable label of each token.
         patience: with dev, epochs without gain after which it stops; None runs all.
     """
 
+    tempers: ClassVar[bool] = False
     chained: ClassVar[bool]
 
     state_space: StateSpace = "bio"
@@ -75,7 +75,6 @@ class ConditionalModel(LabelModel):
     pull: float = 0.1
     missed: float | None = 0.3
     missed_taught: float = 0.1
-    trust: float = 0.5
     edge: float = 0.02
     sharpening: float = 0.0
     by_move: bool = False
@@ -83,7 +82,6 @@ class ConditionalModel(LabelModel):
     observation_smoothing: float | None = None
     strength: float = 1.0
     smoothing: float = 1.0
-    probabilities: Probabilities = "posteriors"
     decoding: Decoder = "viterbi"
     patience: int | None = None
     statistics_: Counts | None = field(default=None, init=False, repr=False)
@@ -102,6 +100,7 @@ class ConditionalModel(LabelModel):
             strength=self.strength,
             smoothing=self.smoothing,
             probabilities=self.probabilities,
+            trust=1.0,
         ).fit(corpus)
         learned = hmm.learned()
         if not self.chained:

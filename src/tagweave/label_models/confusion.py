@@ -20,7 +20,7 @@ from tagweave.label_models.crossings import without_crossings
 from tagweave.label_models.iterative import IterativeModel
 from tagweave.label_models.restoring import Axis
 from tagweave.label_models.tables import confusion_tables
-from tagweave.observations import Observations, Probabilities, each_batch, likelihoods, observe
+from tagweave.observations import Observations, each_batch, likelihoods, observe
 from tagweave.parts import mapped
 from tagweave.progress import track
 from tagweave.report import Table
@@ -36,8 +36,6 @@ class ConfusionModel(IterativeModel):
         tolerance: relative gain of the objective under which it stops.
         strength: weight of the anchor in the priors, 1 for as much as the corpus has.
         smoothing: pseudo-counts of each row of each source.
-        probabilities: whether a source that gives a probability for every label is taken at its word, or its
-            probabilities are noisy votes like others.
         statistics_: what was learned.
     """
 
@@ -46,7 +44,6 @@ class ConfusionModel(IterativeModel):
     iterations: int = 20
     strength: float = 1.0
     smoothing: float = 1.0
-    probabilities: Probabilities = "posteriors"
     statistics_: Counts | None = field(default=None, init=False, repr=False)
 
     @abstractmethod

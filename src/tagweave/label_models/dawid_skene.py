@@ -50,8 +50,6 @@ class DawidSkene(ConfusionModel):
         iterations: most iterations of EM.
         tolerance: relative gain of the objective under which it stops.
         strength: weight of the anchor in the priors, 1 for as much as the corpus has; the votes have none.
-        probabilities: whether a source that gives a probability for every label is taken at its word, or its
-            probabilities are noisy votes like others.
 
     >>> from tagweave.annotations import Span
     >>> from tagweave.corpus import Document

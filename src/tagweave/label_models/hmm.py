@@ -51,8 +51,6 @@ class HMM(ConfusionModel):
         strength: weight of the anchor in the priors, 1 for as much as the corpus has.
         smoothing: pseudo-counts of each row of each source, spread as the source votes overall.
         decoding: entities from the best path (Viterbi) or from the most probable label of each token.
-        probabilities: whether a source that gives a probability for every label is taken at its word, or its
-            probabilities are noisy votes like others (Li et al. 2021).
         source_priors: precision and recall of every source, `{"names": (0.9, 0.6)}`, or by entity type,
             `{"names": {"PER": (0.9, 0.6)}}`; empty for the anchor. A source that is taken at its word needs none.
         prior_strength: pseudo-counts of each row of a source under `source_priors`.

@@ -30,7 +30,7 @@ from tagweave.label_models.links import link_votes, where_linked
 from tagweave.label_models.restoring import Axis
 from tagweave.label_models.tables import transition_table
 from tagweave.labels import StateSpace
-from tagweave.observations import Probabilities, likelihoods, observe
+from tagweave.observations import likelihoods, observe
 from tagweave.progress import track
 from tagweave.report import Cell, Table
 from tagweave.soft_labels import SoftLabels
@@ -75,7 +75,6 @@ class LinkedHMM(IterativeModel):
         accuracy_prior: weight of that prior, as a share of the votes of each rule: 1 for as many votes as it has.
         balance_prior: weight of equal shares in the priors of start and transitions, 1 for the tokens of the corpus.
         decoding: entities from the best path (Viterbi) or from the most probable label of each token.
-        probabilities: how a source is read that gives a probability for every label, see `HMM`.
 
     >>> from tagweave.annotations import Span
     >>> from tagweave.corpus import Document
@@ -98,7 +97,6 @@ class LinkedHMM(IterativeModel):
     accuracy_prior: float = 1.0
     balance_prior: float = 10.0
     decoding: Decoder = "viterbi"
-    probabilities: Probabilities = "posteriors"
     learned_: Events | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:

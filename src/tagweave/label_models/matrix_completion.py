@@ -25,7 +25,7 @@ from tagweave.label_models.minimising import Array, minimise
 from tagweave.label_models.restoring import Axis
 from tagweave.label_models.tables import confusion_tables
 from tagweave.labels import LabelSet
-from tagweave.observations import Observations, Probabilities, each_batch, likelihoods, observe
+from tagweave.observations import Observations, each_batch, likelihoods, observe
 from tagweave.report import Table
 from tagweave.soft_labels import SoftLabels
 from tagweave.stored import observed
@@ -75,7 +75,6 @@ class MatrixCompletion(LabelModel):
         pull: the penalty \(\lambda\) on what departs from the first values.
         class_balance: probability of each label on a token, by name; O is the rest. None takes the shares of the
             votes (as `MajorityVote` has them) in the corpus of the fit, with one more token for each label.
-        probabilities: how a source is read that gives a probability for every label.
 
     Raises:
         DataError: fewer than three sources vote.
@@ -98,7 +97,6 @@ class MatrixCompletion(LabelModel):
     precision: float = 0.9
     pull: float = 1.0
     class_balance: dict[str, float] | None = None
-    probabilities: Probabilities = "posteriors"
     balance_: Array | None = field(default=None, init=False, repr=False)
     emissions_: Array | None = field(default=None, init=False, repr=False)
 

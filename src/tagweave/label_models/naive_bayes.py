@@ -66,7 +66,6 @@ class NaiveBayes(ConfusionModel):
         strength: weight of that prior, 1 for as many pseudo-votes as the source has votes for the label.
         smoothing: pseudo-votes that are always there, for labels that a source never votes for.
         balance_strength: pseudo-tokens of each label in the prior of the class balance.
-        probabilities: how a source is read that gives a probability for every label.
 
     Raises:
         UsageError: a setting is out of range.

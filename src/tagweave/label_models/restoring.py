@@ -10,7 +10,7 @@ Axis = str | int
 """Length of an axis: a number, `sources`, `links`, `types`, `classes` (types and none), `votes` (also silence) or
 `labels` of the model, or a name of its own for a length that is the same wherever it stands."""
 
-CONFIG_KEYS = {"kind", "tagweave", "label_model", "settings", "types", "sources", "links", "history"}
+CONFIG_KEYS = {"kind", "tagweave", "label_model", "settings", "types", "sources", "links", "rates", "trust", "history"}
 """What stands in the configuration of a label model."""
 
 
@@ -25,6 +25,35 @@ def check_config(config: Mapping[str, Any]) -> None:
         raise ValueError(f"unknown in the configuration: {', '.join(unknown)}")
     if not isinstance(config.get("settings"), dict):
         raise ValueError("settings is no table")
+
+
+def rates_in(config: Mapping[str, Any], types: Sequence[str]) -> dict[str, list[float]]:
+    """How often labels occur in what each source says that gives probabilities; older versions wrote none.
+
+    Raises:
+        ValueError: they are no shares of the labels of these types.
+    """
+    found = config.get("rates", {})
+    if not isinstance(found, dict) or not set(found) <= set(config["sources"]):
+        raise ValueError("rates is no table of sources")
+    for name, rates in found.items():
+        if not isinstance(rates, list) or len(rates) != 1 + 2 * len(types):
+            raise ValueError(f"the rates of {name!r} are not those of {1 + 2 * len(types)} labels")
+        if not all(isinstance(rate, float) and 0 < rate <= 1 for rate in rates):
+            raise ValueError(f"the rates of {name!r} are no shares")
+    return found
+
+
+def share_in(config: Mapping[str, Any], key: str) -> float:
+    """A number from 0 to 1; 1 where an older version wrote none.
+
+    Raises:
+        ValueError: it is something else.
+    """
+    share = config.get(key, 1.0)
+    if not isinstance(share, int | float) or not 0 <= share <= 1:
+        raise ValueError(f"{key} is no number from 0 to 1")
+    return float(share)
 
 
 def check_arrays(
