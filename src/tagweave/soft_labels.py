@@ -135,8 +135,9 @@ class SoftLabels:
             rates: how often each label occurs, of shape [labels]; above 0.
 
         >>> soft = SoftLabels(("PER",), np.array([0, 2]), np.array([[0.1, 0.9, 0], [0.02, 0.98, 0]], np.float32))
-        >>> soft.tempered(0.5, [0.9, 0.1, 1e-9]).probabilities[:, :2].round(2).tolist()
-        [[0.5, 0.5], [0.3, 0.7]]
+        >>> soft.tempered(0.5, [0.9, 0.1, 1e-9]).probabilities[:, :2].round(2)
+        array([[0.5, 0.5],
+               [0.3, 0.7]], dtype=float32)
         """
         weights = np.maximum(self.probabilities, _LEAST) ** trust * np.asarray(rates, np.float64) ** (1 - trust)
         weights /= weights.sum(axis=1, keepdims=True)
