@@ -9,10 +9,13 @@ Arguments are those of `tagweave.chain.posterior`, as tensors. Nothing is differ
   expected complete-data log-likelihood itself is \(\log Z - H\); its gradient, `log_partition - entropy`, is the one of
   code that does not hold the posteriors fixed.
 
-On the processor the compiled kernel reads the tensors where they lie. On other devices sentences are padded and all of
-them take each step together. Gradients of gradients are not there.
+On the processor the compiled kernel reads the tensors where they lie, and so does the Triton kernel on CUDA. Devices for
+which there is no Triton (Apple's, CUDA on Windows, cards older than compute capability 7) have neither: there sentences
+are padded and all of them take each step together, with operations that torch has on any device. Gradients of gradients
+are not there.
 """
 
+from importlib.util import find_spec
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -59,8 +62,9 @@ def log_partition(start: Tensor, transitions: Tensor, evidence: Tensor, offsets:
     """
     potentials, places, kind = _prepare(start, transitions, evidence, offsets)
     wanted = _wants_slopes(start, transitions, evidence)
-    solve = log_partition_on_cpu if evidence.device.type == "cpu" else log_partition_padded
-    return _attach((start, transitions, evidence), places, solve(potentials, places, wanted), kind)
+    ways = {"compiled": log_partition_on_cpu, "triton": log_partition_in_triton, "padded": log_partition_padded}
+    statistics = ways[_way(evidence.device)](potentials, places, wanted)
+    return _attach((start, transitions, evidence), places, statistics, kind)
 
 
 def entropy(start: Tensor, transitions: Tensor, evidence: Tensor, offsets: Offsets) -> Tensor:
@@ -98,6 +102,16 @@ def entropy_on_cpu(potentials: Potentials, offsets: Tensor, wanted: bool) -> Sta
         covariances.score_covariances(arrays, places, marginals, pairs)
     slopes = -torch.from_numpy(marginals), -torch.from_numpy(pairs)
     return torch.from_numpy(values), *_by_sentence(slopes, offsets, wanted and potentials[1].dim() == 2)
+
+
+def log_partition_in_triton(potentials: Potentials, offsets: Tensor, wanted: bool) -> Statistics:
+    """The same as `log_partition_on_cpu` on a graphics card."""
+    from tagweave.chain import triton_kernels
+
+    chain = tuple(part.contiguous() for part in potentials)
+    if not wanted:
+        return triton_kernels.log_partition(*chain, offsets), potentials[2], potentials[1]
+    return triton_kernels.forward_backward(*chain, offsets, keep_pairs=potentials[1].dim() == 3)
 
 
 def log_partition_padded(potentials: Potentials, offsets: Tensor, wanted: bool) -> Statistics:
@@ -169,6 +183,15 @@ def _weighted(weights: Tensor, slopes: Tensor, add_up: bool) -> Tensor:
 def _attach(potentials: Potentials, offsets: Tensor, statistics: Statistics, kind: torch.dtype) -> Tensor:
     """The values of `statistics`, tied to the potentials by their slopes."""
     return cast(Tensor, _WithSlopes.apply(*potentials, offsets, statistics, kind))  # type: ignore[no-untyped-call]
+
+
+def _way(device: torch.device) -> str:
+    """Which of the three ways to compute a chain there is on a device."""
+    if device.type == "cpu":
+        return "compiled"
+    if device.type == "cuda" and find_spec("triton") is not None and torch.cuda.get_device_capability(device) >= (7, 0):
+        return "triton"
+    return "padded"
 
 
 def _wants_slopes(*potentials: Tensor) -> bool:
