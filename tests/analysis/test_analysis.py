@@ -1,15 +1,19 @@
 """What `analyze` says of small corpora whose answer is known."""
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
 
-from tagweave.analysis import analyze, with_gold
+from tagweave.analysis import Analysis, analyze, with_gold
 from tagweave.annotations import Span
 from tagweave.corpus import Corpus, Document
-from tagweave.errors import AlignmentError, DataError
+from tagweave.errors import AlignmentError, DataError, UsageError
 from tagweave.evaluation import source_scores
+from tagweave.soft_labels import SoftLabels
+from tagweave.stored import StoredCorpus
+from test_stored import COARSE, documents, in_parts
 
 TOKENS = ["Ada", "Byron", "left", "New", "York", "today"]
 
@@ -166,3 +170,40 @@ def test_gold_may_have_types_that_no_source_votes_for() -> None:
 def test_gold_that_does_not_fit(gold: Document, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         with_gold(corpus_of({"good": [PER]}), Corpus.from_documents([gold]))
+
+
+def many(gold: bool) -> Corpus:
+    corpus = Corpus.from_documents(documents(), coarse=COARSE)
+    rows = np.random.default_rng(1).dirichlet(np.ones(5), len(corpus.tokens)).astype(np.float32)
+    corpus = corpus.with_source("tagger", SoftLabels(corpus.types, corpus.offsets, rows))
+    return corpus if gold else corpus.with_entities(None)
+
+
+def rounded(found: Analysis) -> Any:  # noqa: ANN401
+    return json.loads(json.dumps(found.to_json()), parse_float=lambda text: round(float(text), 5))
+
+
+@pytest.mark.parametrize("gold", [True, False], ids=["gold", "no gold"])
+@pytest.mark.parametrize("model", [None, "naive-bayes"])
+def test_a_corpus_on_disk_is_told_the_same_part_by_part(model: str | None, gold: bool) -> None:
+    corpus = many(gold)
+    here = rounded(analyze(corpus, model, examples=5))
+    assert here["disagreements"] and here["pairs"][0]["agreement"]
+    assert rounded(analyze(in_parts(corpus, 28), model, examples=5)) == here
+
+
+def test_a_model_that_needs_all_documents_takes_no_parts() -> None:
+    with pytest.raises(UsageError, match="learns from all documents at once"):
+        analyze(in_parts(many(False), 28), "swellshark")
+
+
+def test_gold_for_some_documents_of_parts() -> None:
+    corpus, gold = many(False), many(True).subset([3, 50, 89])
+    stored = in_parts(corpus, 28)
+    joined = [document.entities for part in with_gold(stored, gold) for document in part]
+    assert joined == [document.entities for document in with_gold(corpus, gold)]
+    assert sum(entities is not None for entities in joined) == 3
+    with pytest.raises(DataError, match="1 documents with gold are not among the documents with votes, first 'd89'"):
+        with_gold(StoredCorpus([corpus.subset(range(80))]), gold)
+    with pytest.raises(AlignmentError, match="document 'd3'"):
+        with_gold(stored, Corpus.from_documents([Document("d3", ["Ada"], entities=[])]))

@@ -1,17 +1,21 @@
 """`analyze`: what each source of a corpus is worth, and `Analysis`, the answer as tables, JSON and data frames."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tagweave.analysis.disagreements import Disagreement, disagreements, uncertainty, vote_entropy
+import numpy as np
+from numpy.typing import NDArray
+
+from tagweave.analysis.disagreements import Disagreement, disagreements, uncertainty, vote_entropy, worst
 from tagweave.analysis.findings import Findings, find
-from tagweave.analysis.votes import Pair, Participation, Votes
+from tagweave.analysis.votes import Counts, Pair, Votes
 from tagweave.corpus import Corpus
 from tagweave.errors import DataError, MissingExtraError
-from tagweave.evaluation import Score, source_scores, source_type_scores, span_column
+from tagweave.evaluation import score_of, source_counts
 from tagweave.label_models import LabelModel, create_label_model
 from tagweave.report import Cell, Table
+from tagweave.stored import StoredCorpus, parts_of
 
 _SCORES = ("precision", "recall", "f1")
 
@@ -84,7 +88,7 @@ class Analysis:
 
 
 def analyze(
-    corpus: Corpus,
+    corpus: Corpus | StoredCorpus,
     model: str | LabelModel | None = "hmm",
     *,
     examples: int = 10,
@@ -93,14 +97,16 @@ def analyze(
     """What each source of a corpus is worth.
 
     Args:
-        corpus: documents with votes; where they have gold (see `with_gold`), sources are scored against it.
+        corpus: documents with votes; where they have gold (see `with_gold`), sources are scored against it. Of one that
+            lies on disk a part is in memory at a time, and what is found is the same.
         model: name of a label model to be fitted on the votes, one that is fitted already, or None. Sources are scored
             against what it finds, which needs no gold; it does not look at gold either.
         examples: how many disagreements to give.
         descriptions: a line on some of the sources, by name, shown beside them.
 
     Raises:
-        DataError: the corpus has no source.
+        DataError: the corpus has no source, or a group that the model takes as a whole is cut into parts.
+        UsageError: the corpus has several parts, and what the model learns does not add up over parts.
 
     >>> from tagweave.annotations import Span
     >>> from tagweave.corpus import Document
@@ -120,70 +126,113 @@ def analyze(
     """
     if not corpus.sources:
         raise DataError("the corpus has no source, so there is nothing to analyse")
-    votes = Votes.of(corpus)
-    predicted = None if model is None else _answer(corpus, model)
-    pairs = tuple(votes.pairs())
-    gold = source_scores(corpus) if corpus.entities is not None and corpus.entities.ran.any() else None
-    inferred = None if predicted is None else source_scores(predicted)
-    if predicted is not None and predicted.soft_labels is not None:
-        weights = uncertainty(predicted.soft_labels)
-    else:
-        weights = vote_entropy(votes.labels)
+    fitted = create_label_model(model).fit(corpus) if isinstance(model, str) else model
+    if fitted is not None and not isinstance(corpus, Corpus):
+        fitted.check_groups(corpus)
+    seen = [_Seen.of(part, fitted, examples) for part in parts_of(corpus)]
+    found = seen[0].joined(seen[1:], examples)
+    counts, pairs = found.counts, tuple(found.counts.pairs())
+    scored = [("", found.gold), ("inferred ", found.inferred)]
+    scored = [(prefix, scores) for prefix, scores in scored if scores is not None]
     return Analysis(
-        sources=_source_table(corpus, votes.participation(), [gold, inferred], descriptions or {}),
-        types=_type_table(corpus, gold is not None, predicted),
-        agreement=_agreement_table(votes.sources, pairs),
+        sources=_source_table(found, scored, descriptions or {}),
+        types=_type_table(found, scored),
+        agreement=_agreement_table(counts.sources, pairs),
         pairs=pairs,
-        findings=find(corpus, votes, pairs, inferred),
-        disagreements=tuple(disagreements(corpus, weights, votes.disputed(), examples)),
+        findings=find(corpus, counts, pairs, found.gold is not None, found.inferred),
+        disagreements=found.places,
     )
 
 
-def _answer(corpus: Corpus, model: str | LabelModel) -> Corpus:
-    """The corpus with the entities that a label model finds."""
-    fitted = create_label_model(model).fit(corpus) if isinstance(model, str) else model
-    return fitted.predict(corpus)
+_Scored = dict[str, NDArray[np.int64]]
+"""Counts of correct spans, spans, and gold spans by source and type, see `tagweave.evaluation.source_counts`."""
 
 
-def _score_cells(score: Score | None) -> tuple[Cell, ...]:
-    return (None, None, None) if score is None else score.cells()[:3]
+@dataclass(frozen=True, eq=False)
+class _Seen:
+    """What is seen in a part of a corpus, or in several.
+
+    Attributes:
+        vocabulary: names of the numbers of types.
+        counts: of votes and agreements.
+        gold: counts of the sources against gold, or None.
+        inferred: counts of the sources against what the label model finds, or None.
+        places: the least certain ones on which sources disagree.
+    """
+
+    vocabulary: tuple[str, ...]
+    counts: Counts
+    gold: _Scored | None
+    inferred: _Scored | None
+    places: tuple[Disagreement, ...]
+
+    @classmethod
+    def of(cls, part: Corpus, model: LabelModel | None, examples: int) -> "_Seen":
+        """What is seen in one part."""
+        predicted = None if model is None else model.predict(part)
+        if predicted is not None:
+            part = part.with_types(predicted.types)  # the model may know more of them
+        votes = Votes.of(part)
+        if predicted is not None and predicted.soft_labels is not None:
+            weights = uncertainty(predicted.soft_labels)
+        else:
+            weights = vote_entropy(votes.labels)
+        has_gold = part.entities is not None and bool(part.entities.ran.any())
+        return cls(
+            part.vocabulary,
+            votes.counts(),
+            source_counts(part) if has_gold else None,
+            None if predicted is None else source_counts(predicted),
+            tuple(disagreements(part, weights, votes.disputed(), examples)),
+        )
+
+    def joined(self, others: Sequence["_Seen"], examples: int) -> "_Seen":
+        """With what is seen in the parts that follow."""
+        every = [self, *others]
+        return _Seen(
+            self.vocabulary,
+            sum((other.counts for other in others), self.counts),
+            _added(seen.gold for seen in every),
+            _added(seen.inferred for seen in every),
+            tuple(worst((place for seen in every for place in seen.places), examples)),
+        )
 
 
-def _source_table(
-    corpus: Corpus,
-    part: Participation,
-    scores: Sequence[dict[str, Score] | None],
-    descriptions: Mapping[str, str],
-) -> Table:
-    known = [(prefix, found) for prefix, found in zip(("", "inferred "), scores, strict=True) if found is not None]
+def _added(tables: Iterable[_Scored | None]) -> _Scored | None:
+    known = [table for table in tables if table is not None]
+    return {name: np.sum([table[name] for table in known], axis=0) for name in known[0]} if known else None
+
+
+def _source_table(found: _Seen, scored: Sequence[tuple[str, _Scored]], descriptions: Mapping[str, str]) -> Table:
     columns = ("source", "types", "spans", "O votes", "coverage", "overlaps", "conflicts")
+    part = found.counts.participation()
     rows = []
-    for index, (name, column) in enumerate(corpus.sources.items()):
-        spans = span_column(column, corpus)
-        voted = sorted({corpus.vocabulary[number] for number in spans.type_ids[spans.type_ids > 0]})
-        cells: tuple[Cell, ...] = (name, " ".join(voted), int((spans.type_ids > 0).sum()))
+    for index, (name, types) in enumerate(zip(found.counts.sources, found.counts.types, strict=True)):
+        voted = sorted(found.vocabulary[number] for number in range(1, len(types)) if types[number])
         shares = tuple(100 * float(share[index]) for share in part)
-        found = tuple(cell for _, table in known for cell in _score_cells(table[name]))
+        scores = tuple(cell for _, table in scored for cell in score_of(table[name]).cells()[:3])
         told = (descriptions.get(name, ""),) if descriptions else ()
-        rows.append((*cells, int((spans.type_ids == 0).sum()), *shares, *found, *told))
-    names = tuple(f"{prefix}{name}" for prefix, _ in known for name in _SCORES)
+        cells: tuple[Cell, ...] = (name, " ".join(voted), int(types[1:].sum()), int(types[0]))
+        rows.append((*cells, *shares, *scores, *told))
+    names = tuple(f"{prefix}{name}" for prefix, _ in scored for name in _SCORES)
     told = ("description",) if descriptions else ()
     return Table("Sources", (*columns, *names, *told), tuple(rows), decimals=1)
 
 
-def _type_table(corpus: Corpus, has_gold: bool, predicted: Corpus | None) -> Table:
-    scored = [("", source_type_scores(corpus))] if has_gold else []
-    scored += [("inferred ", source_type_scores(predicted))] if predicted is not None else []
+def _type_table(found: _Seen, scored: Sequence[tuple[str, _Scored]]) -> Table:
     rows = []
-    for name, column in corpus.sources.items():
-        spans = span_column(column, corpus)
-        for number, kind in enumerate(corpus.vocabulary[1:], start=1):
-            count = int((spans.type_ids == number).sum())
-            if count:
-                found = (cell for _, scores in scored for cell in _score_cells(scores[name].get(kind)))
-                rows.append((name, kind, count, *found))
+    for name, types in zip(found.counts.sources, found.counts.types, strict=True):
+        for number, kind in enumerate(found.vocabulary[1:], start=1):
+            if types[number]:
+                scores = (cell for _, table in scored for cell in _type_cells(table[name][:, number]))
+                rows.append((name, kind, int(types[number]), *scores))
     names = tuple(f"{prefix}{name}" for prefix, _ in scored for name in _SCORES)
     return Table("Sources by type", ("source", "type", "spans", *names), tuple(rows), decimals=1)
+
+
+def _type_cells(counts: NDArray[np.int64]) -> tuple[Cell, ...]:
+    """The scores of a type; none where none of its spans is on a document with gold."""
+    return score_of(counts).cells()[:3] if counts[1] else (None, None, None)
 
 
 def _agreement_table(sources: tuple[str, ...], pairs: Sequence[Pair]) -> Table:

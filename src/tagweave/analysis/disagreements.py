@@ -1,7 +1,7 @@
 """The places where sources contradict each other most, as sentences to look at."""
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -78,17 +78,24 @@ def disagreements(
         disputed: on which tokens sources contradict each other, of shape [tokens].
         count: how many are wanted.
     """
-    found: list[Disagreement] = []
-    seen: set[str] = set()
-    for token in _most_uncertain(corpus, np.where(disputed, weights, -1.0)):
-        if len(found) == count:
-            break
-        index = int(np.searchsorted(corpus.offsets, token, side="right")) - 1
-        place = _place(corpus[index], token - int(corpus.offsets[index]), float(weights[token]))
-        if place.text.lower() not in seen:
-            seen.add(place.text.lower())
-            found.append(place)
-    return found
+    places = (
+        _place(corpus[index], token - int(corpus.offsets[index]), float(weights[token]))
+        for token in _most_uncertain(corpus, np.where(disputed, weights, -1.0))
+        for index in [int(np.searchsorted(corpus.offsets, token, side="right")) - 1]
+    )
+    return _distinct(places, count)
+
+
+def worst(places: Iterable[Disagreement], count: int) -> list[Disagreement]:
+    """The least certain of the places of several parts, no words twice; of equal ones those that come first."""
+    return _distinct(iter(sorted(places, key=lambda place: -place.uncertainty)), count)
+
+
+def _distinct(places: Iterator[Disagreement], count: int) -> list[Disagreement]:
+    found: dict[str, Disagreement] = {}
+    while len(found) < count and (place := next(places, None)) is not None:
+        found.setdefault(place.text.lower(), place)
+    return list(found.values())
 
 
 def _most_uncertain(corpus: Corpus, weights: NDArray[np.float64]) -> Iterator[int]:

@@ -1,18 +1,19 @@
 """Sources that are redundant, silent or harmful."""
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tagweave.analysis.votes import Pair, Votes
-from tagweave.corpus import Column, Corpus
+from tagweave.analysis.votes import Counts, Pair
+from tagweave.corpus import Corpus
 from tagweave.errors import TagweaveWarning
-from tagweave.evaluation import Score, evaluate
+from tagweave.evaluation import Score, evaluate, score_of
 from tagweave.label_models import SpanVote
-from tagweave.soft_labels import SoftLabels
+from tagweave.stored import StoredCorpus, parts_of
 
 NEARLY_SAME = 0.9
 """From this overlap on, two sources are called redundant."""
@@ -84,42 +85,55 @@ def _harmful(harm: Harm) -> str:
     )
 
 
-def find(corpus: Corpus, votes: Votes, pairs: Sequence[Pair], inferred: Mapping[str, Score] | None) -> Findings:
+def find(
+    corpus: Corpus | StoredCorpus,
+    counts: Counts,
+    pairs: Sequence[Pair],
+    has_gold: bool,
+    inferred: Mapping[str, NDArray[np.int64]] | None,
+) -> Findings:
     """The findings on a corpus.
 
     Harm is measured with gold where there is some: a source does harm if the span vote gets better without it. Without
     gold, a source is called harmful if by the label model fewer than half of its spans are right.
+
+    Args:
+        corpus: documents with votes.
+        counts: of them.
+        pairs: every two sources.
+        has_gold: whether some documents have gold.
+        inferred: counts of the sources against the label model's answer, see `tagweave.evaluation.source_counts`.
     """
     near = [pair for pair in pairs if pair.overlap is not None and pair.overlap >= NEARLY_SAME]
-    ran = {name: _ran(column) for name, column in corpus.sources.items()}
-    spoken = {name: bool((row >= 0).any()) for name, row in zip(votes.sources, votes.labels, strict=True)}
+    said = list(zip(counts.sources, counts.ran, counts.voted > 0, strict=True))
+    scores = {name: score_of(table) for name, table in (inferred or {}).items()}
     return Findings(
         redundant=tuple(sorted(near, key=lambda pair: -(pair.overlap or 0))),
-        silent=tuple(name for name in corpus.sources if ran[name] and not spoken[name]),
-        not_run=tuple(name for name in corpus.sources if not ran[name]),
-        harmful=_harm_by_gold(corpus) if _has_gold(corpus) else _harm_by_model(inferred or {}),
+        silent=tuple(name for name, ran, spoken in said if ran and not spoken),
+        not_run=tuple(name for name, ran, _ in said if not ran),
+        harmful=_harm_by_gold(corpus) if has_gold else _harm_by_model(scores),
     )
 
 
-def _ran(column: Column) -> bool:
-    return isinstance(column, SoftLabels) or bool(column.ran.any())
-
-
-def _has_gold(corpus: Corpus) -> bool:
-    return corpus.entities is not None and bool(corpus.entities.ran.any())
-
-
-def _harm_by_gold(corpus: Corpus) -> tuple[Harm, ...]:
-    entities = corpus.entities
-    assert entities is not None
-    gold = corpus.subset(np.flatnonzero(entities.ran))
-    whole = _vote_f1(gold, list(gold.sources))
-    gains = {name: _vote_f1(gold, [o for o in gold.sources if o != name]) - whole for name in gold.sources}
+def _harm_by_gold(corpus: Corpus | StoredCorpus) -> tuple[Harm, ...]:
+    gold = _with_gold_only(corpus) if isinstance(corpus, Corpus) else StoredCorpus(_with_gold_parts(corpus))
+    names = list(gold.sources)
+    whole = _vote_f1(gold, names)
+    gains = {name: _vote_f1(gold, [other for other in names if other != name]) - whole for name in names}
     worst = sorted((name for name, gain in gains.items() if gain >= HARM), key=lambda name: -gains[name])
     return tuple(Harm(name, gains[name], None) for name in worst)
 
 
-def _vote_f1(gold: Corpus, sources: Sequence[str]) -> float:
+def _with_gold_only(corpus: Corpus) -> Corpus:
+    assert corpus.entities is not None
+    return corpus.subset(np.flatnonzero(corpus.entities.ran))
+
+
+def _with_gold_parts(corpus: StoredCorpus) -> Iterator[Corpus]:
+    return (part for part in map(_with_gold_only, corpus) if len(part))
+
+
+def _vote_f1(gold: Corpus | StoredCorpus, sources: Sequence[str]) -> float:
     if not sources:
         return 0.0
     chosen = gold.select_sources(sources)
@@ -127,7 +141,9 @@ def _vote_f1(gold: Corpus, sources: Sequence[str]) -> float:
         # That a type is left without votes when its only source is left out is no news to the user.
         warnings.simplefilter("ignore", TagweaveWarning)
         vote = SpanVote().fit(chosen)
-    return evaluate(gold, vote.predict(chosen), bootstrap=0).micro.f1
+    scores = [evaluate(part, vote.predict(part), bootstrap=0).micro for part in parts_of(chosen)]
+    counts = np.array([(score.correct, score.predicted, score.support) for score in scores])
+    return score_of(counts.sum(axis=0)).f1
 
 
 def _harm_by_model(inferred: Mapping[str, Score]) -> tuple[Harm, ...]:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tagweave.cli.options import Coarse, Settings, Sources, read_corpus, tell
+from tagweave.cli.options import Coarse, Settings, Sources, store_corpus, tell
 
 
 def analyze(
@@ -36,10 +36,12 @@ def analyze(
     from tagweave.formats import read
     from tagweave.label_models import create_label_model
 
-    corpus = read_corpus(weak, sources, coarse)
+    judge = None if model == "none" else create_label_model(model, parse_pairs(settings))
+    corpus = store_corpus(weak, sources, coarse, whole=judge is not None and not judge.adds_up)
     if gold is not None:
         corpus = with_gold(corpus, read(gold))
-    judge = None if model == "none" else create_label_model(model, parse_pairs(settings)).fit(corpus)
+    if judge is not None:
+        judge.fit(corpus)
     told = None if described_by is None else _descriptions(described_by)
     found = analyze(corpus, judge, examples=examples, descriptions=told)
     tell(json.dumps(found.to_json(), ensure_ascii=False, indent=1) if as_json else found.text())

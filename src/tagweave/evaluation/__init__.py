@@ -12,7 +12,7 @@ from tagweave.evaluation.files import evaluate_files
 from tagweave.evaluation.matching import Matching, relaxed_matching
 from tagweave.evaluation.scores import Coverage, Interval, Score, Scores
 from tagweave.evaluation.scoring import evaluate
-from tagweave.evaluation.source_scores import source_scores, source_table, source_type_scores, span_column
+from tagweave.evaluation.source_scores import score_of, source_counts, source_scores, source_table, span_column
 from tagweave.evaluation.tag_scores import score_tags
 
 __all__ = [
@@ -25,8 +25,9 @@ __all__ = [
     "evaluate_files",
     "relaxed_matching",
     "score_tags",
+    "score_of",
+    "source_counts",
     "source_scores",
     "source_table",
-    "source_type_scores",
     "span_column",
 ]

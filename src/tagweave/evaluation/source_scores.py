@@ -26,38 +26,34 @@ def source_scores(corpus: Corpus) -> dict[str, Score]:
     >>> {name: score.f1 for name, score in source_scores(corpus).items()}
     {'names': 1.0, 'silent': 0.0}
     """
-    scores = {
-        item.source: Score.from_counts(int(item.correct.sum()), len(item.spans), len(item.gold))
-        for item in _compared(corpus)
-    }
+    scores = {name: score_of(counts) for name, counts in source_counts(corpus).items()}
     return dict(sorted(scores.items(), key=lambda item: -item[1].f1))
 
 
-def source_type_scores(corpus: Corpus) -> dict[str, dict[str, Score]]:
-    """Strict scores of every source for each type that it votes for, in the order of the corpus.
+def source_counts(corpus: Corpus) -> dict[str, NDArray[np.int64]]:
+    """What the scores of every source come from, by type, in the order of the corpus; it adds up over parts.
 
     A span of a coarse type counts for the type that it is right about, and for the coarse type if it is wrong.
 
-    >>> from tagweave.annotations import Span
-    >>> from tagweave.corpus import Document
-    >>> gold, votes = [Span(0, 1, "PER")], {"names": [Span(0, 1, "PER"), Span(1, 2, "LOC")]}
-    >>> corpus = Corpus.from_documents([Document("a", ["Ada", "left"], entities=gold, sources=votes)])
-    >>> {name: score.precision for name, score in source_type_scores(corpus)["names"].items()}
-    {'LOC': 0.0, 'PER': 1.0}
+    Returns:
+        Correct spans, spans, and gold spans, of shape [3, 1 + types + coarse types]: the numbers of types count from 1.
     """
     count = len(corpus.vocabulary)
-    scores = {}
-    for item in _compared(corpus):
-        predicted = np.bincount(item.spans.types, minlength=count)
-        correct = np.bincount(item.spans.types[item.correct], minlength=count)
-        support = np.bincount(item.gold.types, minlength=count)
-        scores[item.source] = {
-            corpus.vocabulary[number]: Score.from_counts(
-                int(correct[number]), int(predicted[number]), int(support[number])
-            )
-            for number in np.flatnonzero(predicted)
-        }
-    return scores
+    return {
+        item.source: np.stack(
+            [
+                np.bincount(types, minlength=count)
+                for types in (item.spans.types[item.correct], item.spans.types, item.gold.types)
+            ]
+        )
+        for item in _compared(corpus)
+    }
+
+
+def score_of(counts: NDArray[np.int64]) -> Score:
+    """The score of one type, or of all together, from counts of shape [3] or [3, types]."""
+    correct, predicted, support = counts.reshape(3, -1).sum(axis=1)
+    return Score.from_counts(int(correct), int(predicted), int(support))
 
 
 def source_table(corpus: Corpus) -> Table:

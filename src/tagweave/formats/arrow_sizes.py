@@ -150,7 +150,7 @@ def held(array: Any) -> int:  # noqa: ANN401
 
 def _of_dictionary(array: Any) -> int:  # noqa: ANN401
     entries = array.dictionary
-    count = len(array) - array.null_count
+    count = len(array) - int(array.null_count)
     if pa.types.is_string(entries.type) or pa.types.is_large_string(entries.type):
         lengths = pc.binary_length(entries).cast(pa.int64())
         return LEAST_VALUE * len(array) + int(pc.sum(lengths.take(array.indices)).as_py() or 0)
