@@ -1,171 +1,32 @@
-"""Alternate training: a label model and a tagger teach each other (Li et al., ACL 2021, section 4.1).
-
-Phase I fits the label model on the votes of K sources and trains the tagger on its soft labels. In each round of phase
-II the tagger's probabilities are source K + 1: the label model is fitted anew on K + 1 sources, and the tagger learns
-from its new labels.
-"""
+"""A run of alternate training in its folder: steps that are finished stay, and a broken run goes on after them."""
 
 import hashlib
 import shutil
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
+from tagweave.alternate.rounds import Outcome, Output, Round, best_round, taught
 from tagweave.corpus import Corpus
 from tagweave.encoder import Encoder
-from tagweave.errors import DataError, StorageError
+from tagweave.errors import StorageError
 from tagweave.evaluation import evaluate
 from tagweave.frozen import Kept
 from tagweave.label_models import LabelModel
 from tagweave.progress import say
-from tagweave.storage import as_json, as_saved, check_no_links, read_json, run_in, write_json
+from tagweave.storage import as_json, as_saved, check_no_links, read_json, write_json
 from tagweave.tagger import Tagger
 from tagweave.team import Parcel, send_folder, team
 
-Output = Literal["label-model", "tagger"]
-"""The two outputs of a round: the label model on the sources and the tagger together, and the tagger alone."""
-
-TAGGER_SOURCE = "tagger"
-"""What the tagger is called among the sources."""
+if TYPE_CHECKING:
+    from tagweave.alternate.training import AlternateTraining
 
 _ROUNDS, _PLAN, _ROUND, _RESULT = "rounds", "alternate.json", "round.json", "result.json"
 _LABEL_MODEL, _TAGGER, _TEACHER, _TRAINING = "label-model", "tagger", "teacher", "training"
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """How a round went: number 0 is phase I, all later ones are phase II.
-
-    Attributes:
-        number: from 0.
-        f1: strict entity F1 of each output on dev; empty without dev.
-        agreement: F1 between the label model's entities in this round and in the one before; None in round 0.
-    """
-
-    number: int
-    f1: dict[str, float] = field(default_factory=dict)
-    agreement: float | None = None
-
-    @property
-    def best_f1(self) -> float:
-        """The better output's F1 on dev; 0 without dev."""
-        return max(self.f1.values(), default=0.0)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Round(Outcome):
-    """One round with its models.
-
-    Attributes:
-        label_model: fitted on the sources, and from round 1 on the teacher's probabilities.
-        teacher: the tagger of the round before, which is a source of `label_model`; None in round 0.
-        tagger: trained on the labels of `label_model`.
-    """
-
-    label_model: LabelModel
-    teacher: Tagger | None
-    tagger: Tagger
-
-    def predict(self, corpus: Corpus, output: Output = "tagger") -> Corpus:
-        """The corpus with the entities and soft labels of one of the two outputs.
-
-        The label model needs the votes of its sources in `corpus`, the tagger needs none.
-        """
-        if output == "tagger":
-            return self.tagger.predict(corpus)
-        voted = corpus if self.teacher is None else _taught(corpus, self.teacher)
-        return self.label_model.predict(voted)
-
-
-AnyOutcome = TypeVar("AnyOutcome", bound=Outcome)
-
-
-@dataclass(kw_only=True)
-class AlternateTraining:
-    """Alternate training of any label model and any tagger.
-
-    `run` yields one `Round` after the other. With dev it stops when no output of the last `patience` rounds was better
-    than before; without dev when the label model's entities hardly change any more. The best round is chosen by the
-    better output's F1 on dev; without dev it is the last.
-
-    Attributes:
-        label_model: settings of the label model; it is fitted anew in every round.
-        tagger: settings of the tagger in phase I.
-        rounds: most rounds of phase II.
-        patience: rounds without gain on dev before it stops.
-        settled: without dev, the agreement of two rounds' entities (F1) at which it stops.
-        continued: whether the tagger goes on from its last weights in phase II, or starts afresh each round.
-        refine_epochs: epochs of the tagger in a round of phase II; None takes those of phase I.
-        refine_learning_rate: learning rate there; None takes half of that of phase I, or all of it when afresh.
-        refine_whole_batch: sum the gradients of all batches there and take one step an epoch, as the paper does.
-    """
-
-    label_model: LabelModel
-    tagger: Tagger
-    rounds: int = 10
-    patience: int = 5
-    settled: float = 0.99
-    continued: bool = True
-    refine_epochs: int | None = 1
-    refine_learning_rate: float | None = None
-    refine_whole_batch: bool = False
-
-    def settings(self) -> dict[str, Any]:
-        """All settings, with those of the label model and the tagger."""
-        own = {name: getattr(self, name) for name in self.__dataclass_fields__ if name not in ("label_model", "tagger")}
-        return {
-            **own,
-            "label_model": {"kind": self.label_model.name, **self.label_model.settings()},
-            "tagger": {"kind": self.tagger.name, **self.tagger.settings()},
-        }
-
-    def run(
-        self, train: Corpus, dev: Corpus | None = None, *, folder: Path | None = None, resume: bool = False
-    ) -> Iterator[Round]:
-        """Train, and yield each round when it is finished.
-
-        Args:
-            train: documents with votes; their gold is not looked at.
-            dev: documents with votes and gold.
-            folder: keeps every finished step, so that a killed run can go on; at the end it holds the best round,
-                which `load_round` reads. Without it a temporary folder is used and removed.
-            resume: go on from the last finished step in `folder`, with the result of an unbroken run. Of the rounds
-                that were finished before, the best and the last are yielded again.
-
-        Raises:
-            DataError: a source has the name that the tagger gets, or dev has no gold.
-            StorageError: `folder` holds another run, or is damaged.
-            UsageError: another process is at the run in `folder`, or it cannot be written.
-        """
-        for corpus in (train, dev):
-            if corpus is not None and TAGGER_SOURCE in corpus.sources:
-                raise DataError(f"a source is called {TAGGER_SOURCE!r}, which is the tagger's own name: rename it")
-        if dev is not None and dev.entities is None:
-            raise DataError("the dev documents have no gold entities, so no round can be chosen by them")
-        if folder is None or not team().first:
-            with tempfile.TemporaryDirectory() as temporary:
-                yield from _Run(self, train.with_entities(None), dev, Path(temporary)).rounds(resume)
-        else:
-            with run_in(Path(folder)):
-                yield from _Run(self, train.with_entities(None), dev, Path(folder)).rounds(resume)
-
-    def fit(self, train: Corpus, dev: Corpus | None = None, **places: Any) -> Round:  # noqa: ANN401
-        """Run to the end and give the best round; the arguments are those of `run`."""
-        rounds = self.run(train, dev, **places)
-        best = next(rounds)
-        for finished in rounds:
-            best = best_round([best, finished])
-        return best
-
-
-def best_round(rounds: Sequence[AnyOutcome]) -> AnyOutcome:
-    """The first round with the best F1 on dev, or the last round without dev."""
-    return max(rounds, key=lambda r: (r.best_f1, -r.number)) if rounds[0].f1 else rounds[-1]
 
 
 def is_alternate(folder: Path) -> bool:
@@ -197,14 +58,14 @@ def load_round(folder: Path) -> tuple[Round, Output]:
     return found, result["output"]
 
 
-class _Run:
+class Run:
     """One run in a folder: `rounds/N/{label-model,tagger,round.json}` for each round, then a copy of the best.
 
     Only the best round and the last are held in memory. Of several processes that train together, the first fits label
     models and scores outputs; each has a folder of its own, and gets what is in the first one's.
     """
 
-    def __init__(self, plan: AlternateTraining, train: Corpus, dev: Corpus | None, folder: Path) -> None:
+    def __init__(self, plan: "AlternateTraining", train: Corpus, dev: Corpus | None, folder: Path) -> None:
         self._plan, self._train, self._dev, self._folder = plan, train, dev, folder
         self._team = team()
         self._kept = Kept()
@@ -214,6 +75,7 @@ class _Run:
         """What the label model of the last round found."""
 
     def rounds(self, resume: bool) -> Iterator[Round]:
+        """See `AlternateTraining.run`."""
         with self._kept:
             yield from self._rounds(resume)
 
@@ -294,7 +156,7 @@ class _Run:
             self._keep_entities(last.predict(self._train, "label-model"))
         train, dev = self._train, self._dev
         if teacher is not None:
-            train, dev = _taught(train, teacher), None if dev is None else _taught(dev, teacher)
+            train, dev = taught(train, teacher), None if dev is None else taught(dev, teacher)
         say(f"round {number}: label model on {len(train.sources)} sources")
         label_model = self._fit_label_model(self._place(number), train, dev)
         labelled = label_model.predict(train)
@@ -405,13 +267,6 @@ def _made_anew(place: Path) -> Iterator[None]:
         yield
     except StorageError as error:
         raise StorageError(f"{error}. Remove {place} and resume: it is then made anew") from None
-
-
-def _taught(corpus: Corpus, teacher: Tagger) -> Corpus:
-    """The corpus with a tagger among its sources."""
-    soft_labels = teacher.predict_proba(corpus)
-    types = (*soft_labels.types, *(name for name in corpus.types if name not in soft_labels.types))
-    return corpus.with_types(types).with_source(TAGGER_SOURCE, soft_labels.with_types(types))
 
 
 def _f1(outputs: Mapping[str, LabelModel | Tagger], dev: Corpus | None) -> dict[str, float]:

@@ -10,8 +10,7 @@ import pytest
 
 import tiny_encoder
 from cli.running import news
-from tagweave import alternate
-from tagweave.alternate import AlternateTraining, Round, best_round, is_alternate, load_round
+from tagweave.alternate import AlternateTraining, Round, best_round, is_alternate, load_round, running
 from tagweave.annotations import Span
 from tagweave.corpus import Corpus, Document
 from tagweave.errors import DataError, StorageError
@@ -52,7 +51,7 @@ def plan(encoder: str, **settings: Any) -> AlternateTraining:  # noqa: ANN401
 def pretend(monkeypatch: pytest.MonkeyPatch, *scores: float) -> None:
     """Let the scores that decide be those; the last one comes again and again."""
     given = iter(scores)
-    monkeypatch.setattr(alternate, "evaluate", lambda *_, **__: SimpleNamespace(f1=next(given, scores[-1])))
+    monkeypatch.setattr(running, "evaluate", lambda *_, **__: SimpleNamespace(f1=next(given, scores[-1])))
 
 
 def with_dev(*best: float) -> Iterator[float]:
