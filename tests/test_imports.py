@@ -64,7 +64,7 @@ LAYERS = [
 ]
 
 ABOVE_ALL = {"__init__", "__main__"}
-HEAVY = ("torch", "transformers", "tokenizers", "sentence_transformers", "spacy", "sklearn", "ray")
+HEAVY = ("torch", "transformers", "tokenizers", "sentence_transformers", "spacy", "sklearn", "ray", "triton")
 
 RECORDS = [
     {

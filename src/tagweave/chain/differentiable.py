@@ -9,10 +9,9 @@ Arguments are those of `tagweave.chain.posterior`, as tensors. Nothing is differ
   expected complete-data log-likelihood itself is \(\log Z - H\); its gradient, `log_partition - entropy`, is the one of
   code that does not hold the posteriors fixed.
 
-On the processor the compiled kernel reads the tensors where they lie, and so does the Triton kernel on CUDA. Devices for
-which there is no Triton (Apple's, CUDA on Windows, cards older than compute capability 7) have neither: there sentences
-are padded and all of them take each step together, with operations that torch has on any device. Gradients of gradients
-are not there.
+On the processor the compiled kernel reads the tensors where they lie, and so does the Triton kernel on CUDA. There are
+devices without Triton: Apple's, CUDA on Windows, cards older than compute capability 7. On those, sentences are padded
+and all of them take each step together, with operations that torch has anywhere. Gradients of gradients are not there.
 """
 
 from importlib.util import find_spec
