@@ -35,15 +35,15 @@ class Unbroken:
 
 @cache
 def unbroken(command: Command, base: Path, place: Path) -> Unbroken:
-    """Run a command twice, which must come to one result."""
-    first = run(fresh(base, place), command.arguments, prepare=count_writes(place / "tmp" / "writes"))
+    """Run a command twice, which must come to one result; the first run may compile, the second is measured."""
+    first = run(fresh(base, place), command.arguments)
     if first.code != 0:
         raise SystemExit(f"{command.name} fails with code {first.code} after {first.seconds:.1f} s: {first.err}")
-    found, writes = state(place), int((place / "tmp" / "writes").read_text())
-    seconds = run(fresh(base, place), command.arguments).seconds
-    if state(place) != found:
-        raise SystemExit(f"{command.name} comes to another result when it is run again")
-    return Unbroken(found, seconds, writes)
+    found, count = state(place), place / "tmp" / "writes"
+    second = run(fresh(base, place), command.arguments, prepare=count_writes(count))
+    if second.code != 0 or state(place) != found:
+        raise SystemExit(f"{command.name} comes to another result when it is run again: {second.err}")
+    return Unbroken(found, second.seconds, int(count.read_text()))
 
 
 def kill(
