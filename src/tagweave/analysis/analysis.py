@@ -132,8 +132,8 @@ def analyze(
     seen = [_Seen.of(part, fitted, examples) for part in parts_of(corpus)]
     found = seen[0].joined(seen[1:], examples)
     counts, pairs = found.counts, tuple(found.counts.pairs())
-    scored = [("", found.gold), ("inferred ", found.inferred)]
-    scored = [(prefix, scores) for prefix, scores in scored if scores is not None]
+    kinds = (("", found.gold), ("inferred ", found.inferred))
+    scored = [(prefix, scores) for prefix, scores in kinds if scores is not None]
     return Analysis(
         sources=_source_table(found, scored, descriptions or {}),
         types=_type_table(found, scored),

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from itertools import combinations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,13 +101,12 @@ class Votes:
 
     def counts(self) -> "Counts":
         """What of them adds up over the parts of a corpus."""
-        exact = np.float32 if self.labels.shape[1] < 1 << 24 else np.float64
-        voted = (self.labels >= 0).astype(exact)
+        voted = _ones(self.labels >= 0)
         shared, disputed = voted.sum(axis=0) > 1, self.disputed()
         settled = voted * (self.labels < self.fine)
         same = np.zeros((len(voted), len(voted)))
         for label in np.unique(self.labels[self.labels >= 0]):
-            chosen = (self.labels == label).astype(exact)
+            chosen = _ones(self.labels == label)
             same += chosen @ chosen.T
         return Counts(
             self.sources,
@@ -181,13 +180,18 @@ class Counts:
             )
 
 
-def _whole(sums: NDArray[np.floating]) -> NDArray[np.int64]:
+def _ones(chosen: NDArray[np.bool_]) -> NDArray[Any]:
+    """What is chosen as numbers, of which all sums over tokens are exact."""
+    return chosen.astype(np.float32 if chosen.shape[1] < 1 << 24 else np.float64)
+
+
+def _whole(sums: NDArray[Any]) -> NDArray[np.int64]:
     return np.rint(sums).astype(np.int64)
 
 
 def _common(spans: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
     """Spans that two sources mark, of shape [sources, sources]."""
-    found = np.diag([len(own) for own in spans]).astype(np.int64)
+    found: NDArray[np.int64] = np.diag([len(own) for own in spans]).astype(np.int64)
     for i, j in combinations(range(len(spans)), 2):
         found[i, j] = found[j, i] = len(np.intersect1d(spans[i], spans[j], assume_unique=True))
     return found

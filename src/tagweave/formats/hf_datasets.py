@@ -69,7 +69,7 @@ def parquet_documents(path: AnyPath, options: ReadTable, problems: Problems) -> 
 
 def _is_string(column: Any) -> bool:  # noqa: ANN401
     """Whether a column of Parquet holds strings."""
-    return column.physical_type == "BYTE_ARRAY" and column.logical_type.type != "DECIMAL"
+    return bool(column.physical_type == "BYTE_ARRAY" and column.logical_type.type != "DECIMAL")
 
 
 def _check_name(path: AnyPath) -> None:
