@@ -16,7 +16,7 @@ from torch import Tensor
 
 from tagweave.chain import differentiable
 
-FUNCTIONS = ("log_partition",)
+FUNCTIONS = ("log_partition", "entropy")
 PARTS = ("start", "transitions", "evidence")
 Arrays = dict[str, NDArray[Any]]
 
@@ -42,6 +42,7 @@ def solve(potentials: tuple[Tensor, Tensor, Tensor], offsets: Tensor) -> Arrays:
 def main(chains: Path, results: Path) -> None:
     torch.set_num_threads(1)
     differentiable.log_partition_on_cpu = differentiable.log_partition_in_triton
+    differentiable.entropy_on_cpu = differentiable.entropy_in_triton
     arrays = np.load(chains)
     found: Arrays = {}
     for name in dict.fromkeys(key.split("/")[0] for key in arrays.files):

@@ -155,16 +155,13 @@ def test_gradients_are_those_of_the_processor(name: str, function: str, solved: 
         np.testing.assert_allclose(solved[f"{name}/{function}{part}"], expected, rtol=5e-6, atol=5e-5)
 
 
-def compile_for_a_card(name: str, constants: dict[str, int | bool], number: str) -> Any:  # noqa: ANN401
+def compile_for_a_card(kernel: Any, constants: dict[str, int | bool], number: str) -> Any:  # noqa: ANN401
     """Machine code of a kernel for a card that need not be here."""
     import triton
     from triton.backends.compiler import GPUTarget
 
-    from tagweave.chain import triton_kernels
-
-    kernel = getattr(triton_kernels, name)
     types = {"start_step": "i32", "sentences": "i32", "offsets": "*i64", "order": "*i64", "log_partitions": "*fp64"}
-    types["pairs"] = number if constants.get("keep_pairs") else "*fp64"
+    types["pairs"] = number if constants.get("keep_pairs", True) else "*fp64"
     signature = {name: types.get(name, number) for name in kernel.arg_names} | dict.fromkeys(constants, "constexpr")
     source = triton.compiler.ASTSource(kernel, signature, constants)
     return triton.compile(source, target=GPUTarget("cuda", 80, 32), options={"num_warps": 1}).asm["cubin"]
@@ -174,11 +171,14 @@ def compile_for_a_card(name: str, constants: dict[str, int | bool], number: str)
 @pytest.mark.parametrize("by_token", [False, True])
 def test_kernels_compile_for_a_card(by_token: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # The interpreter takes more than the compiler does.
+    from tagweave.chain import triton_covariances, triton_kernels
+
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
     constants = {"labels": 9, "width": 16, "block": 1, "by_token": by_token}
-    number = "*fp64" if by_token else "*fp32"
-    assert compile_for_a_card("_forward", constants, number)
-    assert compile_for_a_card("_backward", constants | {"keep_pairs": by_token}, number)
+    assert compile_for_a_card(triton_kernels._forward, constants, "*fp32")
+    assert compile_for_a_card(triton_kernels._backward, constants | {"keep_pairs": by_token}, "*fp32")
+    assert compile_for_a_card(triton_covariances._centre_past, constants, "*fp64")
+    assert compile_for_a_card(triton_covariances._covariances, constants, "*fp64")
 
 
 @with_triton

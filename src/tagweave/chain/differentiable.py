@@ -78,8 +78,9 @@ def entropy(start: Tensor, transitions: Tensor, evidence: Tensor, offsets: Offse
     """
     potentials, places, kind = _prepare(start, transitions, evidence, offsets)
     wanted = _wants_slopes(start, transitions, evidence)
-    solve = entropy_on_cpu if evidence.device.type == "cpu" else entropy_padded
-    return _attach((start, transitions, evidence), places, solve(potentials, places, wanted), kind)
+    ways = {"compiled": entropy_on_cpu, "triton": entropy_in_triton, "padded": entropy_padded}
+    statistics = ways[_way(evidence.device)](potentials, places, wanted)
+    return _attach((start, transitions, evidence), places, statistics, kind)
 
 
 def log_partition_on_cpu(potentials: Potentials, offsets: Tensor, wanted: bool) -> Statistics:
@@ -121,6 +122,18 @@ def log_partition_padded(potentials: Potentials, offsets: Tensor, wanted: bool) 
         return padded.forward(chain)[0], chain.evidence, chain.transitions
     values, marginals, pairs = padded.posterior(chain, by_token)
     return values, padding.pack(marginals), padding.pack(pairs) if by_token else pairs
+
+
+def entropy_in_triton(potentials: Potentials, offsets: Tensor, wanted: bool) -> Statistics:
+    """The same as `entropy_on_cpu` on a graphics card, in double precision; `wanted` changes nothing."""
+    from tagweave.chain import triton_covariances, triton_kernels
+
+    start, transitions, evidence = (part.double().contiguous() for part in potentials)
+    chain = start, transitions, evidence
+    log_partitions, marginals, pairs = triton_kernels.forward_backward(*chain, offsets, keep_pairs=True)
+    expected, labels, pairs = triton_covariances.score_covariances(chain, offsets, marginals, pairs)
+    values = torch.where(log_partitions == -torch.inf, 0.0, (log_partitions - expected).clamp_min(0.0))
+    return values, -labels, -pairs
 
 
 def entropy_padded(potentials: Potentials, offsets: Tensor, wanted: bool) -> Statistics:

@@ -3,8 +3,7 @@ r"""The recursions as Triton kernels, for CUDA: packed sentences where they lie,
 Sentences of similar length go together, as many as make a block of 256 pairs of labels: a program holds the values of
 a step as [sentences, from, to] in registers and takes its sentences token by token. There are two kernels. The first
 goes forward and leaves \(\log p(z_t = i \mid x_{0..t})\) behind; the second goes back, and computes marginals and
-pair marginals as it goes. Labels are padded to a power of two, with minus infinity, and padding is never read or
-written. Nothing else is padded: long sentences cost nothing to the short ones.
+pair marginals as it goes. Labels are padded to a power of two, in registers only, with minus infinity.
 
 Why in log space: the processor's kernel works with scaled probabilities, and sentences in which that loses something
 are computed again. It has the range of doubles; in single precision that would be many sentences, and a program that
@@ -48,7 +47,27 @@ def _log_sum(values: tl.tensor, axis: tl.constexpr) -> tl.tensor:
 
 
 @triton.jit
-def _moves(
+def sentences_of_program(
+    offsets: tl.tensor, order: tl.tensor, sentences: tl.tensor, block: tl.constexpr
+) -> tuple[tl.tensor, tl.tensor, tl.tensor, tl.tensor]:
+    """Whether there are so many sentences; their numbers, first tokens and lengths; each of shape [block]."""
+    place = tl.program_id(0) * block + tl.arange(0, block)
+    there = place < sentences
+    sentence = tl.load(order + place, mask=there, other=0)
+    first = tl.load(offsets + sentence, mask=there, other=0)
+    return there, sentence, first, tl.load(offsets + sentence + 1, mask=there, other=0) - first
+
+
+@triton.jit
+def pairs_of_labels(labels: tl.constexpr, width: tl.constexpr) -> tuple[tl.tensor, tl.tensor]:
+    """Where the entries of a matrix are, and which of them are no padding, [1, from, to]."""
+    label = tl.arange(0, width)
+    real = (label[:, None] < labels) & (label[None, :] < labels)
+    return (label[:, None] * labels + label[None, :])[None, :, :], real[None, :, :]
+
+
+@triton.jit
+def load_moves(
     transitions: tl.tensor,
     token: tl.tensor,
     going: tl.tensor,
@@ -57,14 +76,12 @@ def _moves(
     by_token: tl.constexpr,
 ) -> tl.tensor:
     """Transitions to a token of each sentence, [sentences or 1, from, to], minus infinity in the padding."""
-    label = tl.arange(0, width)
-    pair = label[:, None] * labels + label[None, :]
-    real = (label[:, None] < labels) & (label[None, :] < labels)
+    pair, real = pairs_of_labels(labels, width)
     if by_token:
-        places = token[:, None, None] * (labels * labels) + pair[None, :, :]
-        return tl.load(transitions + places, mask=going[:, None, None] & real[None, :, :], other=float("-inf"))
+        places = token[:, None, None] * (labels * labels) + pair
+        return tl.load(transitions + places, mask=going[:, None, None] & real, other=float("-inf"))
     else:
-        return tl.load(transitions + pair, mask=real, other=float("-inf"))[None, :, :]
+        return tl.load(transitions + pair, mask=real, other=float("-inf"))
 
 
 @triton.jit
@@ -84,11 +101,7 @@ def _forward(
     by_token: tl.constexpr,
 ) -> None:
     """Log-partitions, and logarithms of the label of each token given the tokens up to it."""
-    place = tl.program_id(0) * block + tl.arange(0, block)
-    there = place < sentences
-    sentence = tl.load(order + place, mask=there, other=0)
-    first = tl.load(offsets + sentence, mask=there, other=0)
-    length = tl.load(offsets + sentence + 1, mask=there, other=0) - first
+    there, sentence, first, length = sentences_of_program(offsets, order, sentences, block)
     longest = tl.max(length, 0)
     label = tl.arange(0, width)
     real = (label < labels)[None, :]
@@ -96,7 +109,7 @@ def _forward(
     row = tl.load(
         start + sentence[:, None] * start_step + label[None, :], mask=there[:, None] & real, other=float("-inf")
     )
-    shared = _moves(transitions, first, there, labels, width, False) if not by_token else 0.0
+    shared = load_moves(transitions, first, there, labels, width, False) if not by_token else 0.0
     total_so_far = tl.zeros([block], tl.float64)
     t = tl.zeros_like(longest)
     while t < longest:
@@ -106,7 +119,7 @@ def _forward(
         scores = tl.load(evidence + token[:, None] * labels + label[None, :], mask=here, other=float("-inf"))
         top = _finite(tl.max(scores, 1))
         if t > 0:
-            moves = _moves(transitions, token, going, labels, width, True) if by_token else shared
+            moves = load_moves(transitions, token, going, labels, width, True) if by_token else shared
             row = _log_sum(row[:, :, None] + moves, 1)
         row = row + (scores - top[:, None])
         total = _log_sum(row, 1)
@@ -135,19 +148,14 @@ def _backward(
     keep_pairs: tl.constexpr,
 ) -> None:
     """Marginals and pair marginals, from what `_forward` left behind; zeros for a sentence without a possible path."""
-    place = tl.program_id(0) * block + tl.arange(0, block)
-    there = place < sentences
-    sentence = tl.load(order + place, mask=there, other=0)
-    first = tl.load(offsets + sentence, mask=there, other=0)
-    length = tl.load(offsets + sentence + 1, mask=there, other=0) - first
+    there, sentence, first, length = sentences_of_program(offsets, order, sentences, block)
     possible = (tl.load(log_partitions + sentence, mask=there, other=0.0) > float("-inf"))[:, None]
     longest = tl.max(length, 0)
     label = tl.arange(0, width)
     real = (label < labels)[None, :]
-    pair = (label[:, None] * labels + label[None, :])[None, :, :]
-    real_pair = ((label[:, None] < labels) & (label[None, :] < labels))[None, :, :]
+    pair, real_pair = pairs_of_labels(labels, width)
 
-    shared = _moves(transitions, first, there, labels, width, False) if not by_token else 0.0
+    shared = load_moves(transitions, first, there, labels, width, False) if not by_token else 0.0
     t = longest - 1
     cell = (first + t)[:, None] * labels + label[None, :]
     row = tl.load(alpha + cell, mask=(t < length)[:, None] & real, other=float("-inf"))
@@ -159,7 +167,7 @@ def _backward(
         tl.store(marginals + cell, tl.where(possible, tl.exp(row + beta), 0.0), mask=here)
         scores = tl.load(evidence + cell, mask=here, other=float("-inf"))
         future = scores - _finite(tl.max(scores, 1))[:, None] + beta
-        moves = _moves(transitions, first + t, going, labels, width, True) if by_token else shared
+        moves = load_moves(transitions, first + t, going, labels, width, True) if by_token else shared
         through = moves + future[:, None, :]
         before = _log_sum(through, 2)
         cell -= labels
@@ -208,6 +216,11 @@ class Layout(NamedTuple):
         """How many programs there are."""
         return (triton.cdiv(len(self.order), self.block),)
 
+    def constants(self, labels: int, by_token: bool) -> dict[str, int | bool]:
+        """What all kernels are compiled for."""
+        sizes = {"labels": labels, "width": self.width, "block": self.block}
+        return {**sizes, "by_token": by_token, "num_warps": self.warps}
+
 
 def log_partition(start: Tensor, transitions: Tensor, evidence: Tensor, offsets: Tensor) -> Tensor:
     """Log-partitions alone, [sentences] in float64; see `forward_backward`."""
@@ -235,24 +248,10 @@ def forward_backward(
     rows, kind = (tokens, evidence.dtype) if keep_pairs else (len(layout.order), torch.float64)
     pairs = evidence.new_zeros((rows, labels, labels), dtype=kind)
     if tokens:
+        given = (transitions, evidence, offsets, layout.order, len(layout.order), log_partitions, alpha)
+        constants = layout.constants(labels, transitions.dim() == 3)
         with torch.cuda.device_of(evidence):
-            _backward[layout.grid](
-                transitions,
-                evidence,
-                offsets,
-                layout.order,
-                len(layout.order),
-                log_partitions,
-                alpha,
-                marginals,
-                pairs,
-                labels=labels,
-                width=layout.width,
-                block=layout.block,
-                by_token=transitions.dim() == 3,
-                keep_pairs=keep_pairs,
-                num_warps=layout.warps,
-            )
+            _backward[layout.grid](*given, marginals, pairs, **constants, keep_pairs=keep_pairs)
     return log_partitions, marginals, pairs
 
 
@@ -264,21 +263,8 @@ def _go_forward(
     log_partitions = evidence.new_zeros(len(layout.order), dtype=torch.float64)
     alpha = torch.empty_like(evidence)
     if tokens:
+        step = labels if start.dim() == 2 else 0
+        given = (start, step, transitions, evidence, offsets, layout.order, len(layout.order))
         with torch.cuda.device_of(evidence):
-            _forward[layout.grid](
-                start,
-                labels if start.dim() == 2 else 0,
-                transitions,
-                evidence,
-                offsets,
-                layout.order,
-                len(layout.order),
-                log_partitions,
-                alpha,
-                labels=labels,
-                width=layout.width,
-                block=layout.block,
-                by_token=transitions.dim() == 3,
-                num_warps=layout.warps,
-            )
+            _forward[layout.grid](*given, log_partitions, alpha, **layout.constants(labels, transitions.dim() == 3))
     return log_partitions, alpha
