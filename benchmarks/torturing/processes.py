@@ -140,6 +140,12 @@ class Running:
         """Whether it has ended; `wait` still must be called."""
         return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
+    def pause(self, seconds: float) -> None:
+        """Let it work for so long, or to its end."""
+        limit = time.monotonic() + seconds
+        while not self.ended and (left := limit - time.monotonic()) > 0:
+            time.sleep(min(left, 0.01))
+
     def workers(self) -> list[int]:
         """The processes that it has started to do its work."""
         found = []

@@ -41,7 +41,7 @@ def stop(command: Command, base: Path, place: Path, times: int, seed: int, say: 
         number, group, code = WAYS[way]
         target, after = fresh(base, place), chance.uniform(0.1, 0.95) * whole.seconds
         running = Running(target, command.arguments)
-        time.sleep(after)
+        running.pause(after)
         running.signal(number, group)
         end = running.wait()
         fault = _fault(end, code, target)
@@ -82,7 +82,7 @@ def kill_workers(command: Command, base: Path, place: Path, times: int, seed: in
             break
         target, after = fresh(base, place), chance.random() * whole.seconds
         running = Running(target, command.arguments)
-        time.sleep(after)
+        running.pause(after)
         workers = running.workers()
         if workers:
             os.kill(chance.choice(workers), signal.SIGKILL)
