@@ -25,6 +25,9 @@ seconds that all threads together spent on processors: on a machine with other w
 that has its processors for itself reaches at most the second speed times its threads. `ratio` is of the clock.
 
 `--tokens` is the number of tokens with 3 labels; with 9 there are a quarter of them.
+
+Where there is a CUDA device, the Triton kernels are timed there, on eight times as many tokens, which are on the card
+already; token-wise transitions give pair marginals of each token. What they move is set beside a copy on the card.
 """
 
 import argparse
@@ -42,6 +45,7 @@ from recording import Claim, record
 from tagweave.chain import posterior, threads
 from tagweave.report import Table
 
+CARD = "cuda"
 LENGTH = 20
 BATCH = 64
 """Sentences of a batch, as people train."""
@@ -300,6 +304,57 @@ def claims_of(case: Case, found: list[Measured], count: int) -> list[Claim]:
     return claims
 
 
+def on_card(case: Case, tokens: int, repeats: int) -> tuple[float, float]:
+    """Tokens and bytes per second of the Triton kernels; an error if their answers are not those of the processor."""
+    import torch
+
+    from tagweave.chain.triton_kernels import forward_backward
+
+    task = made_up(tokens, *case)
+    given = [torch.from_numpy(part).to(CARD) for part in task]
+    expected = with_tagweave(task, threads.thread_limit())()
+    _, marginals, pairs = forward_backward(*given, case.token_wise)
+    for mine, theirs, scale in zip((marginals, pairs.sum(0, dtype=torch.float64)), expected, (1, tokens), strict=True):
+        np.testing.assert_allclose(mine.cpu().numpy() / scale, theirs / scale, rtol=0, atol=2e-4)
+    seconds = seconds_on_card(lambda: forward_backward(*given, case.token_wise), repeats)
+    # Evidence, alpha and marginals are read three times and written twice, matrices read twice and written once.
+    matrices = 3 * task.transitions.size if case.token_wise else 2 * (len(task.offsets) - 1) * case.labels**2
+    return len(task.evidence) / seconds, 4 * (5 * task.evidence.size + matrices) / seconds
+
+
+def seconds_on_card(work: Callable[[], Any], repeats: int) -> float:
+    """The least time of several runs, the first of which is not counted."""
+    import torch
+
+    seconds = []
+    for _ in range(repeats + 1):
+        torch.cuda.synchronize()
+        begun = time.perf_counter()
+        work()
+        torch.cuda.synchronize()
+        seconds.append(time.perf_counter() - begun)
+    return min(seconds[1:])
+
+
+def cards(tokens: int, repeats: int) -> tuple[list[Claim], list[Table], list[str]]:
+    """What the Triton kernels do on a graphics card, or that there is none."""
+    import torch
+
+    if not torch.cuda.is_available():
+        print("no CUDA device: the Triton kernels are left out")
+        return [], [], [NO_CARD]
+    source, room = (torch.empty(1 << 28, device=CARD) for _ in range(2))
+    copied = 2 * source.nbytes / seconds_on_card(lambda: room.copy_(source), repeats)
+    claims, rows = [], []
+    for case in CASES:
+        speed, moved = on_card(case, tokens if case.labels == 3 else tokens // 4, repeats)
+        rows.append((case.labels, case.transitions, case.lengths, speed / 1e6, moved / 1e9, moved / copied))
+        claims.append(Claim(f"Triton, {case}", speed / 1e6, "M tokens/s", peer=f"{moved / copied:.0%} of a copy"))
+    columns = ("labels", "transitions", "lengths", "M tokens/s", "GB/s", "of a copy")
+    title = f"The same in Triton on {torch.cuda.get_device_name()}, which copies {copied / 1e9:.0f} GB/s"
+    return claims, [Table(title, columns, tuple(rows), (0, 0, 0, 1, 0, 2))], []
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--small", action="store_true", help="little data: shows that it works")
@@ -307,8 +362,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=7)
     parser.add_argument("--threads", type=int, default=threads.thread_limit())
     parser.add_argument("--tools", nargs="+", choices=TOOLS, default=list(TOOLS))
-    options = parser.parse_args()
-    if options.small:
+    if (options := parser.parse_args()).small:
         options.tokens, options.repeats = 8000, 1
     os.environ["OMP_NUM_THREADS"] = str(options.threads)
     rows: list[Row] = []
@@ -325,9 +379,15 @@ def main() -> None:
             claims += claims_of(case, found, options.threads)
     columns = ("labels", "transitions", "lengths", "tool", "threads", "M tokens/s", "per processor", "ratio")
     table = Table("Forward-backward with expected counts", columns, tuple(rows), decimals=(0, 0, 0, 0, 0, 2, 2, 1))
-    record("chain", claims=claims, tables=[table], notes=NOTES, keep=not options.small)
+    card_claims, card_tables, note = cards(8 * options.tokens, options.repeats)
+    claims, tables = claims + card_claims, [table, *card_tables]
+    record("chain", claims=claims, tables=tables, notes=[*NOTES, *note], keep=not options.small)
 
 
+NO_CARD = (
+    "No graphics card was at hand, so there are no figures for the Triton kernels. In Triton's interpreter, on the "
+    "processor, their results are those of the compiled kernel, and they compile for cards."
+)
 NOTES = (
     "Sentences go side by side, in lanes, through recursions in double precision. Beside torch over all sentences at "
     "once the advantage is smaller than beside its batches: a batch of tens of thousands of sentences hides what each "

@@ -108,10 +108,11 @@ def log_partition_in_triton(potentials: Potentials, offsets: Tensor, wanted: boo
     """The same as `log_partition_on_cpu` on a graphics card."""
     from tagweave.chain import triton_kernels
 
-    chain = tuple(part.contiguous() for part in potentials)
+    start, transitions, evidence = (part.contiguous() for part in potentials)
     if not wanted:
-        return triton_kernels.log_partition(*chain, offsets), potentials[2], potentials[1]
-    return triton_kernels.forward_backward(*chain, offsets, keep_pairs=potentials[1].dim() == 3)
+        return triton_kernels.log_partition(start, transitions, evidence, offsets), evidence, transitions
+    by_token = transitions.dim() == 3
+    return triton_kernels.forward_backward(start, transitions, evidence, offsets, keep_pairs=by_token)
 
 
 def log_partition_padded(potentials: Potentials, offsets: Tensor, wanted: bool) -> Statistics:

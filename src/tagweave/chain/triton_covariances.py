@@ -166,7 +166,7 @@ def score_covariances(
         step = labels if start.dim() == 2 else 0
         given, places = (transitions, evidence, offsets, layout.order, sentences), (marginals, pairs, past)
         constants = layout.constants(labels, by_token)
-        with torch.cuda.device_of(evidence):
+        with torch.cuda.device(evidence.get_device()):
             _centre_past[layout.grid](start, step, *given, *places, expected, **constants)
             _covariances[layout.grid](*given, *places, of_labels, of_pairs, **constants)
     return expected, of_labels, of_pairs

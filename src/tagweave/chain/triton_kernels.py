@@ -250,7 +250,7 @@ def forward_backward(
     if tokens:
         given = (transitions, evidence, offsets, layout.order, len(layout.order), log_partitions, alpha)
         constants = layout.constants(labels, transitions.dim() == 3)
-        with torch.cuda.device_of(evidence):
+        with torch.cuda.device(evidence.get_device()):
             _backward[layout.grid](*given, marginals, pairs, **constants, keep_pairs=keep_pairs)
     return log_partitions, marginals, pairs
 
@@ -265,6 +265,6 @@ def _go_forward(
     if tokens:
         step = labels if start.dim() == 2 else 0
         given = (start, step, transitions, evidence, offsets, layout.order, len(layout.order))
-        with torch.cuda.device_of(evidence):
+        with torch.cuda.device(evidence.get_device()):
             _forward[layout.grid](*given, log_partitions, alpha, **layout.constants(labels, transitions.dim() == 3))
     return log_partitions, alpha
