@@ -203,3 +203,14 @@ def test_nothing_at_all(function: Function, path: str, request: pytest.FixtureRe
 def test_shapes_that_do_not_fit(function: Function) -> None:
     with pytest.raises(DataError, match="start must be"):
         function(torch.zeros(3), torch.zeros(2, 2), torch.zeros(4, 2), torch.tensor([0, 4]))
+
+
+def test_each_device_has_its_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    def way(device: str, triton: bool, capability: tuple[int, int]) -> str:
+        monkeypatch.setattr(differentiable, "find_spec", lambda name: name if triton else None)
+        monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability)
+        return differentiable._way(torch.device(device))
+
+    assert way("cpu", True, (9, 0)) == "compiled"
+    assert way("cuda:1", True, (7, 5)) == "triton"
+    assert way("cuda", True, (6, 1)) == way("cuda", False, (9, 0)) == way("mps", True, (9, 0)) == "padded"

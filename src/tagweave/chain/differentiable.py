@@ -218,7 +218,7 @@ def _prepare(
     kind = torch.float32
     for part in (start, transitions, evidence):
         kind = torch.promote_types(kind, part.dtype)
-    places = torch.as_tensor(offsets, dtype=torch.int64)
+    places = torch.as_tensor(offsets, dtype=torch.int64).contiguous()
     check_shapes(tuple(start.shape), tuple(transitions.shape), tuple(evidence.shape), places.cpu().numpy())
     detached = (start.detach().to(kind), transitions.detach().to(kind), evidence.detach().to(kind))
     return detached, places.to(evidence.device), kind
