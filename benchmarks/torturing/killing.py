@@ -4,7 +4,7 @@ import random
 import signal
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from torturing.processes import End, Running, count_writes, kill_at_write, run
@@ -82,7 +82,10 @@ def kill(
             moment = f"change {at} of {whole.writes}"
             first = run(fresh(base, place), command.arguments, prepare=kill_at_write(at))
         else:
-            first, moment = _kill_in_time(base, place, command, chance.random(), seconds, started_cold)
+            share = chance.random()
+            begin = partial(start, command, base, place, started_cold)
+            first, seconds[started_cold] = hit(begin, share, seconds[started_cold], signal.SIGKILL)
+            moment = f"{share:.0%} of {seconds[started_cold]:.2f} s"
         when = _when(first, place)
         second = run(place, command.again, cold=started_cold)
         found = state(place)
@@ -96,20 +99,35 @@ def kill(
     return score
 
 
-def _kill_in_time(
-    base: Path, place: Path, command: Command, share: float, seconds: dict[bool, float], cold: bool
-) -> tuple[End, str]:
-    """Kill a command when a share of its time is over; where it was faster than it should be, the time is corrected."""
+def hit(
+    running: Callable[[], Running], share: float, seconds: float, number: int, group: bool = False
+) -> tuple[End, float]:
+    """Send a signal to a command when a share of its time is over; where it was faster than that, to another run of it.
+
+    Args:
+        running: starts the command.
+        share: of its time, at which the signal comes.
+        seconds: how long it took before.
+        number: of the signal.
+        group: whether all its processes get the signal.
+
+    Returns:
+        How it ended, and how long it takes by what is known now.
+    """
     for _ in range(_AIMS):
-        after = share * seconds[cold]
-        running = Running(fresh(base, place), command.arguments, cold=cold)
-        running.pause(after)
-        running.signal(signal.SIGKILL)
-        end = running.wait()
+        command = running()
+        command.pause(share * seconds)
+        command.signal(number, group)
+        end = command.wait()
         if end.code != 0:
             break
-        seconds[cold] = end.seconds
-    return end, f"{after:.2f} of {seconds[cold]:.2f} s"
+        seconds = end.seconds
+    return end, seconds
+
+
+def start(command: Command, base: Path, place: Path, cold: bool = False) -> Running:
+    """Begin a command in a fresh folder."""
+    return Running(fresh(base, place), command.arguments, cold=cold)
 
 
 def _when(end: End, place: Path) -> str:

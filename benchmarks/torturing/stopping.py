@@ -4,9 +4,10 @@ import os
 import random
 import signal
 import time
+from functools import partial
 from pathlib import Path
 
-from torturing.killing import Say, unbroken
+from torturing.killing import Say, hit, start, unbroken
 from torturing.processes import End, Running, run
 from torturing.score import Score
 from torturing.world import Command, fresh, state
@@ -35,24 +36,22 @@ def stop(command: Command, base: Path, place: Path, times: int, seed: int, say: 
     """
     chance, score = random.Random(f"{seed} {command.name}"), Score(f"told to end: {command.name}", minutes=minutes)
     whole = unbroken(command, base, place)
+    seconds = whole.seconds
     for way in [*WAYS] * times:
         if score.over:
             break
         number, group, code = WAYS[way]
-        target, after = fresh(base, place), chance.uniform(0.1, 0.95) * whole.seconds
-        running = Running(target, command.arguments)
-        running.pause(after)
-        running.signal(number, group)
-        end = running.wait()
-        fault = _fault(end, code, target)
+        share = chance.uniform(0.1, 0.95)
+        end, seconds = hit(partial(start, command, base, place), share, seconds, number, group)
+        fault = _fault(end, code, place)
         if fault is None:
-            again = run(target, command.again)
-            if again.code or state(target) != whole.state:
+            again = run(place, command.again)
+            if again.code or state(place) != whole.state:
                 fault = f"another result: code {again.code}, {again.words[-300:]}"
         if fault is None:
             score.good("finished before" if end.code == 0 else "ended")
         else:
-            score.fault(f"{way} after {after:.2f} of {whole.seconds:.2f} s: {fault}", say)
+            score.fault(f"{way} after {share:.0%} of {seconds:.2f} s: {fault}", say)
     return score
 
 
