@@ -186,7 +186,8 @@ def _ones(chosen: NDArray[np.bool_]) -> NDArray[Any]:
 
 
 def _whole(sums: NDArray[Any]) -> NDArray[np.int64]:
-    return np.rint(sums).astype(np.int64)
+    whole: NDArray[np.int64] = np.rint(sums).astype(np.int64)
+    return whole
 
 
 def _common(spans: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
