@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _ROUNDS, _PLAN, _ROUND, _RESULT = "rounds", "alternate.json", "round.json", "result.json"
 _LABEL_MODEL, _TAGGER, _TEACHER, _TRAINING = "label-model", "tagger", "teacher", "training"
+_FIRST = "first-label-model"
 
 
 def is_alternate(folder: Path) -> bool:
@@ -158,11 +159,14 @@ class Run:
         if teacher is not None:
             train, dev = taught(train, teacher), None if dev is None else taught(dev, teacher)
         say(f"round {number}: label model on {len(train.sources)} sources")
-        label_model = self._fit_label_model(self._place(number), train, dev)
+        label_model = self._fit_label_model(self._place(number) / _LABEL_MODEL, self._plan.label_model, train, dev)
         labelled = label_model.predict(train)
         agreement = None if self._entities is None else evaluate(self._entities, labelled, bootstrap=0).f1
         self._keep_entities(labelled)
         say(f"round {number}: tagger")
+        if number == 0 and self._plan.first is not None:
+            first = self._fit_label_model(self._place(number) / _FIRST, self._plan.first, train, dev)
+            labelled = first.predict(train)
         tagger = self._fit_tagger(number, labelled, teacher)
         outputs: dict[str, LabelModel | Tagger] = {"label-model": label_model, "tagger": tagger}
         scores = self._team.from_first(lambda: Parcel({"f1": _f1(outputs, dev), "agreement": agreement})).facts
@@ -172,12 +176,11 @@ class Run:
     def _keep_entities(self, labelled: Corpus) -> None:
         self._entities = labelled.select_sources([]).with_entities(labelled.entities)
 
-    def _fit_label_model(self, place: Path, train: Corpus, dev: Corpus | None) -> LabelModel:
-        place = place / _LABEL_MODEL
+    def _fit_label_model(self, place: Path, model: LabelModel, train: Corpus, dev: Corpus | None) -> LabelModel:
         if place.exists():
             with _made_anew(place):
                 return LabelModel.load(place)
-        label_model = replace(self._plan.label_model)
+        label_model = replace(model)
         self._team.on_first(lambda: label_model.fit(train, dev).save(place))
         send_folder(self._team, place)
         return label_model if self._team.first else LabelModel.load(place)
