@@ -88,8 +88,8 @@ class Clock:
 
 def watched() -> Clock:
     """A clock that is told of every stage."""
-    from tagweave import embeddings, storage, training
-    from tagweave.encoder import Encoder
+    from tagweave import storage, training
+    from tagweave.encoder import Encoder, embeddings
     from tagweave.label_models import conditional_hmm
     from tagweave.tagger import Tagger, fitting
 
@@ -128,7 +128,7 @@ def work(way: str, share: float, small: bool) -> dict[str, Any]:
 
     from tagweave.benchmark.systems import parse_system
     from tagweave.encoder import Encoder
-    from tagweave.frozen import Cut
+    from tagweave.encoder.frozen import Cut
 
     clock = watched()
     Encoder.load("default").model()

@@ -37,7 +37,13 @@ Torture = Callable[[float], Score]
 
 _MODULES = (
     *("tagweave.alternate", "tagweave.annotating", "tagweave.benchmark.page", "tagweave.benchmark.running"),
-    *("tagweave.cli", "tagweave.embeddings", "tagweave.folders", "tagweave.label_models", "tagweave.tagger.fitting"),
+    *(
+        "tagweave.cli",
+        "tagweave.encoder.embeddings",
+        "tagweave.folders",
+        "tagweave.label_models",
+        "tagweave.tagger.fitting",
+    ),
     *("transformers.models.bert.modeling_bert", "transformers.models.auto.modeling_auto", "scipy.optimize"),
 )
 

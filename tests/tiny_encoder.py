@@ -13,7 +13,7 @@ def build(folder: Path, words: Sequence[str], kind: Kind = "wordpiece", position
     import torch
     from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
-    from tagweave.model_folders import quiet
+    from tagweave.encoder.model_folders import quiet
 
     backend = {"wordpiece": _wordpiece, "byte_level": _byte_level, "unigram": _unigram}[kind](words)
     names = dict(zip(["pad_token", "unk_token", "cls_token", "sep_token", "mask_token"], SPECIAL, strict=True))

@@ -26,7 +26,7 @@ ROOT = Path(__file__).parent.parent
 sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
 
 MEMORY = Path("/dev/shm")
-INSTRUMENTED = ["tagweave.formats", "tagweave.config", "tagweave.storage", "tagweave.model_folders"]
+INSTRUMENTED = ["tagweave.formats", "tagweave.config", "tagweave.storage", "tagweave.encoder.model_folders"]
 INSTRUMENTED += ["tagweave.label_models.restoring", "tagweave.sources.loading", "tagweave.sources.phrase_files"]
 INSTRUMENTED += ["tagweave.sources.answers", "tagweave.sources.patterns"]
 """What tells how far an input gets: code that reads."""

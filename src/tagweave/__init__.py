@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tagweave.annotations import Annotations, Span
     from tagweave.comparison import compare
     from tagweave.corpus import Corpus, CorpusBuilder, Document
-    from tagweave.embeddings import embed
+    from tagweave.encoder.embeddings import embed
     from tagweave.errors import (
         AlignmentError,
         DataError,
@@ -104,7 +104,7 @@ _MODULE_OF = {
     "analyze": "analysis",
     "annotate": "annotating",
     "compare": "comparison",
-    "embed": "embeddings",
+    "embed": "encoder.embeddings",
     "evaluate": "evaluation",
     "labeling_function": "sources",
     "links_from_sources": "label_models",

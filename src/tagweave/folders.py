@@ -25,12 +25,12 @@ from tagweave.corpus import Corpus
 from tagweave.errors import DataError, TagweaveWarning, UsageError, unknown_name
 from tagweave.formats import FORMATS, read, write
 from tagweave.formats.streams import STANDARD
-from tagweave.frames import Frame
 from tagweave.label_models import LabelModel
-from tagweave.labelling import needs_all, read_parts, store, write_labels
 from tagweave.shards import Manifest, map_shards
 from tagweave.shards.manifest import MANIFEST, sha256_of
 from tagweave.sources.loading import load_sources
+from tagweave.stored.frames import Frame
+from tagweave.stored.labelling import needs_all, read_parts, store, write_labels
 from tagweave.tagger import Tagger
 
 SUFFIXES = (".jsonl", ".jsonl.gz", ".parquet")

@@ -14,8 +14,8 @@ from safetensors.numpy import load_file, save_file
 
 import tiny_encoder
 from attacks.folders import Payload, broken_tensors, changed, corpus, planted, signed
-from tagweave.embeddings import embed
 from tagweave.encoder import Encoder
+from tagweave.encoder.embeddings import embed
 from tagweave.errors import StorageError, TagweaveWarning
 from tagweave.tagger import Tagger
 

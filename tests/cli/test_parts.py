@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from cli.running import CommandLine, news, read_lines, write_lines
-from tagweave import labelling
 from tagweave.formats import read
+from tagweave.stored import labelling
 
 QUICK = ["--set", "epochs=1", "--set", "window=32", "--set", "overlap=8"]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cli.running import CommandLine, news, read_lines, write_lines
-from tagweave import embeddings
+from tagweave.encoder import embeddings
 from tagweave.shards import Manifest, ray_cluster
 
 

@@ -72,7 +72,7 @@ class DyingRows:
     recipe: Any
 
     def load(self) -> Any:  # noqa: ANN401
-        from tagweave.embeddings import _PartRows
+        from tagweave.encoder.embeddings import _PartRows
 
         return partial(self._write, _PartRows(self.words, self.recipe).load())
 

@@ -7,18 +7,18 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from test_spread import assert_same, fatal, stored, write_shards
+from test_stored import COARSE
 
 import tiny_encoder
 from shards.shard_functions import DyingRows, Logged, upper
-from tagweave import embeddings
 from tagweave.corpus import Corpus, Document
-from tagweave.embeddings import embed
+from tagweave.encoder import embeddings
+from tagweave.encoder.embeddings import embed
 from tagweave.errors import MissingExtraError, ShardError, UsageError
 from tagweave.label_models import create_label_model
 from tagweave.shards import map_shards
-from tagweave.spread import SpreadCorpus, spread_crew
-from test_spread import assert_same, fatal, stored, write_shards
-from test_stored import COARSE
+from tagweave.stored.spread import SpreadCorpus, spread_crew
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'tagweave[ray]'")
 

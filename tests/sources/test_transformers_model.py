@@ -25,7 +25,7 @@ def classifier(folder: Path, labels: Sequence[str], meant: dict[str, str]) -> st
     import torch
     from transformers import BertForTokenClassification, PreTrainedTokenizerFast
 
-    from tagweave.model_folders import quiet
+    from tagweave.encoder.model_folders import quiet
 
     build(folder, WORDS)
     tokenizer = PreTrainedTokenizerFast.from_pretrained(folder)

@@ -13,9 +13,9 @@ import numpy as np
 from tagweave.alternate.rounds import Outcome, Output, Round, best_round, taught
 from tagweave.corpus import Corpus
 from tagweave.encoder import Encoder
+from tagweave.encoder.frozen import Kept
 from tagweave.errors import StorageError
 from tagweave.evaluation import evaluate
-from tagweave.frozen import Kept
 from tagweave.label_models import LabelModel
 from tagweave.progress import say
 from tagweave.storage import as_json, as_saved, check_no_links, read_json, write_json

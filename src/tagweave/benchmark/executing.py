@@ -153,7 +153,7 @@ class _Run:
         layers = model.settings().get("layers")
         if layers is None or "encoder" not in model.settings():
             return
-        from tagweave.embeddings import embed
+        from tagweave.encoder.embeddings import embed
 
         with self._meter.timed("embed"):
             for corpus in (self._data.fit, *self._data.scored.values()):

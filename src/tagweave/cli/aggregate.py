@@ -23,10 +23,10 @@ from tagweave.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from tagweave.frames import Frame
     from tagweave.label_models import LabelModel
-    from tagweave.spread import SpreadCorpus
     from tagweave.stored import StoredCorpus
+    from tagweave.stored.frames import Frame
+    from tagweave.stored.spread import SpreadCorpus
 
 
 def aggregate(
@@ -70,7 +70,7 @@ def aggregate(
     from tagweave.config import parse_pairs
     from tagweave.folders import check_out, is_folder_of_shards, label_folder
     from tagweave.label_models import create_label_model
-    from tagweave.labelling import needs_all
+    from tagweave.stored.labelling import needs_all
 
     chosen = choose(parse_pairs(settings), state_space=state_space, encoder=encoder)
     label_model = create_label_model(model, choose(chosen, seed=seed))
@@ -102,8 +102,8 @@ def aggregate(
 
 def _label(model: "LabelModel", corpus: "StoredCorpus | SpreadCorpus", out: Path) -> "Frame | None":
     """Label the documents of a file; or what their shards have in common, to be labelled one by one."""
-    from tagweave.labelling import write_labels
     from tagweave.stored import StoredCorpus
+    from tagweave.stored.labelling import write_labels
 
     if not isinstance(corpus, StoredCorpus):
         model.check_groups(corpus)

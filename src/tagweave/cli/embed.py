@@ -27,7 +27,7 @@ def embed(
     command.
     """
     from tagweave.config import convert
-    from tagweave.embeddings import embed
+    from tagweave.encoder.embeddings import embed
     from tagweave.folders import words_of
     from tagweave.progress import say
 

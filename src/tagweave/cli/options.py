@@ -11,8 +11,8 @@ from tagweave.errors import DataError, UsageError, printable, unknown_name
 
 if TYPE_CHECKING:
     from tagweave.corpus import Corpus
-    from tagweave.spread import SpreadCorpus
     from tagweave.stored import StoredCorpus
+    from tagweave.stored.spread import SpreadCorpus
 
 Settings = Annotated[
     list[str], typer.Option("--set", metavar="KEY=VALUE", help="A setting of the component; may be repeated.")
@@ -70,7 +70,7 @@ def read_corpus(path: Path, sources: str | None = None, coarse: Iterable[str] = 
 
 def store_corpus(path: Path, sources: str | None, coarse: Iterable[str], *, whole: bool) -> "StoredCorpus":
     """Read a file into a corpus on disk and keep the chosen sources; in one part if the `whole` is needed at once."""
-    from tagweave.labelling import store
+    from tagweave.stored.labelling import store
 
     corpus = store(path, whole=whole, coarse=coarse_types(coarse))
     return corpus if sources is None else corpus.select_sources(split_names(sources, corpus.sources))
@@ -92,10 +92,10 @@ def open_corpus(
         sources: names of those to keep, or None.
         coarse: types of sources that stand for several types.
         whole: whether a file is needed in one part.
-        workers: settings of `tagweave.spread.spread_crew`.
+        workers: settings of `tagweave.stored.spread.spread_crew`.
     """
     from tagweave.folders import is_folder_of_shards, shards_of
-    from tagweave.spread import SpreadCorpus, spread_crew
+    from tagweave.stored.spread import SpreadCorpus, spread_crew
 
     if not is_folder_of_shards(path):
         yield store_corpus(path, sources, coarse, whole=whole)
@@ -155,8 +155,8 @@ def reserve(context: typer.Context, *, file: Path | None = None, folder: Path | 
         UsageError: another run has a place, or nothing can be written there.
         StorageError: the folder holds something else.
     """
-    from tagweave.labelling import taken
     from tagweave.storage import reserved
+    from tagweave.stored.labelling import taken
 
     if file is not None:
         context.with_resource(taken(file))

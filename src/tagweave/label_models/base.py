@@ -23,9 +23,9 @@ from tagweave.parts import each, first, mapped
 from tagweave.progress import say
 from tagweave.report import Table
 from tagweave.soft_labels import SoftLabels
-from tagweave.spread import SpreadCorpus
 from tagweave.storage import as_saved, load_folder, names_in, records_in, save_folder, types_in
 from tagweave.stored import StoredCorpus, parts_of
+from tagweave.stored.spread import SpreadCorpus
 
 _TRUST = (0.5, 0.75, 1.0)
 """Values of `trust` among which dev chooses."""

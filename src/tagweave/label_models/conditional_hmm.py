@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from tagweave.annotations import Annotations
 from tagweave.corpus import Corpus
-from tagweave.embeddings import embed
 from tagweave.encoder import DEFAULT, require_bert
+from tagweave.encoder.embeddings import embed
 from tagweave.evaluation import evaluate
 from tagweave.label_models.anchors import Counts, anchor_labels
 from tagweave.label_models.base import LabelModel, not_fitted

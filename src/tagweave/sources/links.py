@@ -243,7 +243,7 @@ class EmbeddingLinks(LinkingRule):
 
     def annotate(self, documents: Sequence[Document]) -> Iterable[Votes]:
         """The stretches in each document."""
-        from tagweave.embeddings import embed
+        from tagweave.encoder.embeddings import embed
 
         corpus = Corpus.from_documents(
             Document(str(number), document.tokens) for number, document in enumerate(documents)

@@ -122,7 +122,7 @@ class TransformersModel(Source):
 
     def _probabilities(self, words: list[str], offsets: NDArray[np.int64]) -> NDArray[np.float32]:
         """Of shape [words, labels]."""
-        from tagweave.classifier import all_word_logits, softmax
+        from tagweave.encoder.classifier import all_word_logits, softmax
 
         encoder, model = self._loaded
         logits = all_word_logits(

@@ -11,8 +11,8 @@ import numpy as np
 
 from tagweave.corpus import Corpus
 from tagweave.encoder import Encoder, require_bert
+from tagweave.encoder.frozen import Kept
 from tagweave.errors import UsageError
-from tagweave.frozen import Kept
 from tagweave.progress import say
 from tagweave.soft_labels import SoftLabels
 from tagweave.tagger.model import Epoch, Tagger

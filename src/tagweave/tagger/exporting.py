@@ -20,8 +20,8 @@ import torch
 from torch import Tensor, nn
 
 from tagweave.encoder import Encoder
+from tagweave.encoder.model_folders import quiet
 from tagweave.errors import MissingExtraError, StorageError, UsageError
-from tagweave.model_folders import quiet
 from tagweave.storage import new_folder
 from tagweave.tagger.crf import NAME as CRF_NAME
 from tagweave.tagger.model import Tagger

@@ -18,9 +18,10 @@ from torch import Tensor, nn
 from tagweave.annotations import Annotations
 from tagweave.corpus import Corpus
 from tagweave.encoder import Encoder, device, precision
+from tagweave.encoder.frozen import Kept, KeptStates, frozen_layers, layers_of, lower_parameters
+from tagweave.encoder.windows import batches, shares
 from tagweave.errors import DataError, StorageError, TagweaveWarning, UsageError, unknown_name
 from tagweave.evaluation import evaluate
-from tagweave.frozen import Kept, KeptStates, frozen_layers, layers_of, lower_parameters
 from tagweave.progress import say, track
 from tagweave.storage import as_saved, check_no_links, records_in, verify
 from tagweave.tagger.crf import NAME as CRF_NAME
@@ -31,7 +32,6 @@ from tagweave.tagger.states import BEST, LAST
 from tagweave.tagger.targets import Objective
 from tagweave.team import Parcel, Team, team
 from tagweave.training import LoopSettings, TrainingLoop
-from tagweave.windows import batches, shares
 
 Result = TypeVar("Result")
 

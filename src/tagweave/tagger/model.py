@@ -12,19 +12,19 @@ from numpy.typing import NDArray
 
 from tagweave import __version__
 from tagweave.annotations import Annotations
-from tagweave.classifier import all_word_logits, softmax, states_of, word_logits
 from tagweave.corpus import Corpus
 from tagweave.encoder import DEFAULT, Encoder, Precision, WordPieces, device, require_bert
+from tagweave.encoder.classifier import all_word_logits, softmax, states_of, word_logits
+from tagweave.encoder.frozen import Cut, Kept, KeptStates, frozen_layers
+from tagweave.encoder.model_folders import quiet
+from tagweave.encoder.windows import Windows
 from tagweave.errors import NotFittedError, StorageError, UsageError
-from tagweave.frozen import Cut, Kept, KeptStates, frozen_layers
 from tagweave.labels import LabelSet
-from tagweave.model_folders import quiet
 from tagweave.soft_labels import SoftLabels
 from tagweave.storage import as_saved, new_folder, read_json, records_in, types_in, verify, write_json
 from tagweave.tagger.card import CONFIG, model_card
 from tagweave.tagger.reading import legal_scores, likeliest_entities
 from tagweave.tagger.targets import Objective, SoftTargets, targets
-from tagweave.windows import Windows
 
 if TYPE_CHECKING:
     import torch

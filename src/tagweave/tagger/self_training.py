@@ -17,11 +17,11 @@ from torch.nn.functional import kl_div, one_hot
 
 from tagweave.corpus import Corpus
 from tagweave.encoder import WordPieces
-from tagweave.frozen import KeptStates
+from tagweave.encoder.frozen import KeptStates
+from tagweave.encoder.windows import Windows
 from tagweave.tagger.model import Tagger
 from tagweave.tagger.targets import targets
 from tagweave.team import team
-from tagweave.windows import Windows
 
 
 def sharpened(probabilities: Tensor) -> Tensor:

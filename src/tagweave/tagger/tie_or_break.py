@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tagweave.classifier import softmax
+from tagweave.encoder.classifier import softmax
 from tagweave.labels import OUTSIDE
 from tagweave.tagger.distant_spans import DistantSpans
 

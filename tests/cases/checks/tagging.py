@@ -18,7 +18,7 @@ from cases.checks.reading import character_spans, corpus_of, document_of, mentio
 from cases.harness import Check, check
 from tagweave.annotations import Span
 from tagweave.corpus import Corpus, Document
-from tagweave.embeddings import embed
+from tagweave.encoder.embeddings import embed
 from tagweave.errors import StorageError, TagweaveError, TagweaveWarning
 from tagweave.soft_labels import SoftLabels
 

@@ -20,10 +20,10 @@ from tagweave.annotations import Annotations
 from tagweave.corpus import Column, Corpus
 from tagweave.errors import StorageError, unknown_name
 from tagweave.formats.corpora import SeenNames
-from tagweave.frames import Frame
 from tagweave.observations import Observations
 from tagweave.parts import Elsewhere
 from tagweave.soft_labels import SoftLabels
+from tagweave.stored.frames import Frame
 
 _ALIGNMENT = 64
 """Bytes: arrays begin at multiples of it."""

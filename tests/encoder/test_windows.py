@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tagweave.windows import Windows, batches
+from tagweave.encoder.windows import Windows, batches
 
 documents = st.lists(st.lists(st.integers(1, 8), max_size=60), min_size=1, max_size=4)
 

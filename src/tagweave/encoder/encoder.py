@@ -17,10 +17,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from tagweave.encoder.model_folders import checked, load_model, load_tokenizer
+from tagweave.encoder.windows import Windows
 from tagweave.errors import MissingExtraError, UsageError, unknown_name
-from tagweave.model_folders import checked, load_model, load_tokenizer
 from tagweave.storage import plain_file
-from tagweave.windows import Windows
 
 if TYPE_CHECKING:
     import torch

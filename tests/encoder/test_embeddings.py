@@ -9,10 +9,9 @@ import pytest
 import torch
 
 import tiny_encoder
-from tagweave import embeddings
 from tagweave.corpus import Corpus, Document
-from tagweave.embeddings import embed
-from tagweave.encoder import Encoder
+from tagweave.encoder import Encoder, embeddings
+from tagweave.encoder.embeddings import embed
 from tagweave.errors import StorageError, UsageError
 from tagweave.shards import Manifest, map_shards
 

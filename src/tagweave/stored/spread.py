@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeVar
 
 from tagweave.errors import TagweaveWarning, unknown_name
-from tagweave.frames import Frame
-from tagweave.labelling import read_parts
 from tagweave.parts import Elsewhere
 from tagweave.shards.engines import Team, engine_of, lost
 from tagweave.shards.working import Died, Task, caught
 from tagweave.stored import StoredCorpus, StoredObservations
+from tagweave.stored.frames import Frame
+from tagweave.stored.labelling import read_parts
 
 Result = TypeVar("Result")
 

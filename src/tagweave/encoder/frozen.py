@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagweave.encoder import Encoder, WordPieces, device
+from tagweave.encoder.windows import Windows, batches
 from tagweave.errors import UsageError
 from tagweave.progress import say
 from tagweave.storage import cache_folder
-from tagweave.windows import Windows, batches
 
 if TYPE_CHECKING:
     import torch

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 import tiny_encoder
-from tagweave import encoder as encoder_module
-from tagweave.encoder import (
+from tagweave.encoder import encoder as encoder_module
+from tagweave.encoder.encoder import (
     PIECES_PER_WORD,
     Encoder,
     _cpu_has_bfloat16,
@@ -16,8 +16,8 @@ from tagweave.encoder import (
     precision,
     require_bert,
 )
+from tagweave.encoder.windows import Windows
 from tagweave.errors import MissingExtraError, StorageError, UsageError
-from tagweave.windows import Windows
 
 WORDS = ["Orlin", "visited", "Vestara", "yesterday", "."]
 VANISHING = ["\u200b", "\u200d", "\ufeff", "\u00ad", "\ue000", "\ufffd", "\x07", ""]

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagweave.encoder import Encoder, Precision, WordPieces, device, precision
-from tagweave.frozen import Cut, KeptStates
+from tagweave.encoder.frozen import Cut, KeptStates
+from tagweave.encoder.windows import Windows, batches
 from tagweave.progress import track
-from tagweave.windows import Windows, batches
 
 if TYPE_CHECKING:
     import torch

@@ -21,12 +21,12 @@ from numpy.typing import NDArray
 
 from tagweave.corpus import Corpus
 from tagweave.encoder import DEFAULT, Batch, Encoder, device, precision
+from tagweave.encoder.windows import Windows, batches
 from tagweave.errors import StorageError, TagweaveWarning, UsageError, unknown_name
 from tagweave.progress import track
 from tagweave.shards import map_shards
 from tagweave.shards.engines import check_engine
 from tagweave.storage import CACHE_VARIABLE, cache_folder, new_folder, verify
-from tagweave.windows import Windows, batches
 from tagweave.writing import new_file, only_run
 
 if TYPE_CHECKING:

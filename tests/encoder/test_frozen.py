@@ -11,15 +11,14 @@ from numpy.typing import NDArray
 from transformers import AutoConfig, AutoModelForTokenClassification
 
 import tiny_encoder
-from tagweave import frozen
 from tagweave.annotations import Span
 from tagweave.corpus import Corpus, Document
-from tagweave.encoder import Encoder
-from tagweave.frozen import Cut, Kept, frozen_layers, lower, lower_parameters, upper
+from tagweave.encoder import Encoder, frozen
+from tagweave.encoder.frozen import Cut, Kept, frozen_layers, lower, lower_parameters, upper
+from tagweave.encoder.windows import Windows
 from tagweave.tagger import BOND, Tagger
 from tagweave.tagger.fitting import Fitting
 from tagweave.training import seeded
-from tagweave.windows import Windows
 
 SMALL: dict[str, Any] = {"vocab_size": 50, "hidden_size": 32, "num_hidden_layers": 4, "num_attention_heads": 2,
                          "intermediate_size": 48, "max_position_embeddings": 40, "pad_token_id": 0}  # fmt: skip

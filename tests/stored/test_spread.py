@@ -9,15 +9,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from test_stored import COARSE, documents
 
 from tagweave.corpus import Corpus
 from tagweave.errors import DataError, ShardError, UsageError
 from tagweave.formats import write
 from tagweave.label_models import LABEL_MODELS, LabelModel, create_label_model
-from tagweave.labelling import read_parts
-from tagweave.spread import Crew, SpreadCorpus, spread_crew
 from tagweave.stored import StoredCorpus
-from test_stored import COARSE, documents
+from tagweave.stored.labelling import read_parts
+from tagweave.stored.spread import Crew, SpreadCorpus, spread_crew
 
 
 def write_shards(folder: Path) -> list[Path]:
