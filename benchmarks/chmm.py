@@ -42,7 +42,7 @@ from tagweave.annotations import Annotations
 from tagweave.benchmark.datasets import load_dataset
 from tagweave.chain.threads import thread_limit
 from tagweave.corpus import Corpus, Document
-from tagweave.embeddings import embed
+from tagweave.encoder.embeddings import embed
 from tagweave.label_models import ConditionalHMM
 from tagweave.label_models.conditional_data import ConditionalData
 from tagweave.labels import LabelSet

@@ -29,14 +29,14 @@ from torch import nn
 
 from tagweave.annotations import Span
 from tagweave.corpus import Corpus, Document
-from tagweave.embeddings import OVERLAP, PART, WINDOW, _Recipe, _rows
 from tagweave.encoder import Encoder, Precision, precision
+from tagweave.encoder.embeddings import OVERLAP, PART, WINDOW, _Recipe, _rows
+from tagweave.encoder.windows import Windows, batches
 from tagweave.evaluation import evaluate
 from tagweave.report import Table
 from tagweave.tagger import Tagger
 from tagweave.tagger.exporting import export
 from tagweave.tagger.fitting import Fitting
-from tagweave.windows import Windows, batches
 
 FORMATS: tuple[Precision, ...] = ("float32", "bfloat16")
 SIZES = (1024, 2048, 4096, 8192)
