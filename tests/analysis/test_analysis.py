@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from stored.test_corpora import COARSE, documents, in_parts
 from tagweave.analysis import Analysis, analyze, with_gold
 from tagweave.annotations import Span
 from tagweave.corpus import Corpus, Document
@@ -13,7 +14,6 @@ from tagweave.errors import AlignmentError, DataError, UsageError
 from tagweave.evaluation import source_scores
 from tagweave.soft_labels import SoftLabels
 from tagweave.stored import StoredCorpus
-from test_stored import COARSE, documents, in_parts
 
 TOKENS = ["Ada", "Byron", "left", "New", "York", "today"]
 

@@ -7,11 +7,11 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from test_spread import assert_same, fatal, stored, write_shards
-from test_stored import COARSE
 
 import tiny_encoder
 from shards.shard_functions import DyingRows, Logged, upper
+from stored.test_corpora import COARSE
+from stored.test_spread import assert_same, fatal, stored, write_shards
 from tagweave.corpus import Corpus, Document
 from tagweave.encoder import embeddings
 from tagweave.encoder.embeddings import embed

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_stored import COARSE, documents
 
+from stored.test_corpora import COARSE, documents
 from tagweave.corpus import Corpus
 from tagweave.errors import DataError, ShardError, UsageError
 from tagweave.formats import write
