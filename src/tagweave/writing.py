@@ -178,7 +178,7 @@ def only_run(place: Path, lock: Path | None = None, *, waits: bool = False) -> I
     ['.model.lock']
     []
     """
-    lock = place.with_name(f".{place.name}{LOCK}") if lock is None else lock
+    lock = lock_of(place) if lock is None else lock
     try:
         handle = _taken(lock, waits)
     except OSError as error:
@@ -193,6 +193,15 @@ def only_run(place: Path, lock: Path | None = None, *, waits: bool = False) -> I
         finally:
             with suppress(OSError):
                 lock.unlink()
+
+
+def lock_of(place: Path) -> Path:
+    """The file beside a place that says that a run has it; one that was killed leaves it behind.
+
+    >>> str(lock_of(Path("out/model")))
+    'out/.model.lock'
+    """
+    return place.with_name(f".{place.name}{LOCK}")
 
 
 def _taken(lock: Path, waits: bool) -> IO[Any] | None:

@@ -14,6 +14,7 @@ from tagweave.encoder import Encoder, embeddings
 from tagweave.encoder.embeddings import embed
 from tagweave.errors import StorageError, UsageError
 from tagweave.shards import Manifest, map_shards
+from tagweave.writing import lock_of
 
 WORDS = ["Orlin", "visited", "Vestara", "yesterday", "."]
 
@@ -67,6 +68,14 @@ def test_a_long_document_is_covered(tiny: str) -> None:
     rows = embed(corpus_of(tokens), tiny)
     assert rows.shape == (500, 32)
     assert (np.abs(rows).sum(axis=1) > 0).all()
+
+
+def test_the_lock_of_a_run_that_was_killed_at_its_end_goes(tiny: str, cache: Path) -> None:
+    rows = embed(corpus_of(["Orlin"]), tiny)
+    [place] = cache.iterdir()
+    lock_of(place).touch()
+    np.testing.assert_array_equal(embed(corpus_of(["Orlin"]), tiny), rows)
+    assert list(cache.iterdir()) == [place]
 
 
 def test_no_words_no_rows(tiny: str) -> None:

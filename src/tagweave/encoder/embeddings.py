@@ -27,7 +27,7 @@ from tagweave.progress import track
 from tagweave.shards import map_shards
 from tagweave.shards.engines import check_engine
 from tagweave.storage import CACHE_VARIABLE, cache_folder, new_folder, verify
-from tagweave.writing import new_file, only_run
+from tagweave.writing import lock_of, new_file, only_run
 
 if TYPE_CHECKING:
     import torch
@@ -102,7 +102,7 @@ def embed(
     settings = f"{VERSION} {loaded.identity} {tuple(layers)} {pooling} {WINDOW} {OVERLAP} {kind}"
     place = folder / _key(corpus, settings)
     found = _open(place, len(corpus.tokens))
-    if found is not None:
+    if found is not None and not lock_of(place).exists():
         return found
     folder.mkdir(parents=True, exist_ok=True)
     with only_run(place, waits=True):
