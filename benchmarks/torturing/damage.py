@@ -108,6 +108,8 @@ def _result(place: Path, parts: Sequence[str]) -> dict[str, str]:
 def _names(end: End, name: Path) -> bool:
     """Whether the message names the file, or the folder that it is in."""
     words = end.words.replace(" ", "")
+    if f"{name.name}is" in words:
+        return True
     return any(str(part).replace(" ", "") in words for part in (name, *name.parents) if str(part) not in (".", "out"))
 
 
