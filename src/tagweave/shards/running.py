@@ -206,8 +206,8 @@ def _only_run(folder: Path) -> Iterator[Manifest]:
     with run_in(folder):
         if not (folder / MANIFEST).exists() and any(path.name[0] != "." for path in folder.iterdir()):
             raise StorageError(
-                f"{folder} exists and was not written by map_shards, as its {MANIFEST} is missing: choose another place "
-                "or empty it"
+                f"{folder} exists and was not written by map_shards, as its {MANIFEST} is missing: choose another "
+                "place or empty it"
             )
         check_no_links(folder)
         shutil.rmtree(folder / _ASIDE, ignore_errors=True)
