@@ -19,7 +19,7 @@ DEV_STAMP := $(VENV)/dev.stamp
 help:
 	@echo "make demo    train on the corpus that ships with the package and print the scores of each stage"
 	@echo "make test    all tests, with the examples in docstrings and in the documentation"
-	@echo "make torture kill, damage and crowd every command, and print what it withstands (15 minutes)"
+	@echo "make torture kill, damage and crowd every command, and print what it withstands (half an hour)"
 	@echo "make lint    ruff and mypy"
 	@echo "make format  let ruff rewrite the files"
 	@echo "make fuzz    throw changed files at every reader, SECONDS=600 at each; faults are kept in fuzz/"
