@@ -54,6 +54,7 @@ def record(
     tables: Sequence[Table] = (),
     notes: Sequence[str] = (),
     keep: bool = True,
+    arguments: Sequence[str] | None = None,
 ) -> None:
     """Print what a benchmark found, and keep it.
 
@@ -62,6 +63,7 @@ def record(
         claims: its main figures.
         tables: everything else, with titles.
         notes: what falls short, what was tried; paragraphs in Markdown.
+        arguments: of the command that makes the whole of it; None for those of this run.
         keep: whether to write the file; a run with `--small` shows that the script works, and its figures mean nothing.
     """
     for table in tables:
@@ -74,7 +76,9 @@ def record(
 
     found: dict[str, Any] = {
         "name": name,
-        "command": " ".join(["python", f"benchmarks/{name}.py", *map(_argument, sys.argv[1:])]),
+        "command": " ".join(
+            ["python", f"benchmarks/{name}.py", *map(_argument, sys.argv[1:] if arguments is None else arguments)]
+        ),
         "about": (__main__.__doc__ or "").strip(),
         "date": date.today().isoformat(),
         "machine": {**machine(with_torch="torch" in sys.modules), "system": platform.system()},

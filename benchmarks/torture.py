@@ -35,6 +35,8 @@ from tagweave.report import Cell, Table  # noqa: E402
 Row = tuple[Cell, ...]
 COLUMNS = ("what is done", "tried", "ends well", "how")
 
+MADE_ANEW = "Some lines were made anew by themselves after the run of the whole, with `--only`."
+
 PARTS = ("kill", "damage", "stop", "rival", "disk", "workers", "places", "clock", "pipe")
 """What can be asked for by `--only`, in the order in which it is done."""
 
@@ -75,7 +77,8 @@ def main() -> None:
     failed = bool(notes)
     if missing:
         notes.append(f"Not done for want of time: {'; '.join(missing)}.")
-    if (arguments.only or arguments.command) and not arguments.small:
+    part = bool(arguments.only or arguments.command) and not arguments.small
+    if part:
         earlier, found = _recorded(set(rows))
         rows, notes = {**earlier, **rows}, [*found, *notes]
     tried, well = (sum(int(row[place] or 0) for row in rows.values()) for place in (1, 2))
@@ -87,8 +90,9 @@ def main() -> None:
             Claim("kills before the end", sum(map(_kills, rows.values())), "kills"),
         ],
         tables=[Table("Scoreboard", COLUMNS, tuple(rows.values()))],
-        notes=notes,
+        notes=[*notes, MADE_ANEW] if part and MADE_ANEW not in notes else notes,
         keep=not arguments.small,
+        arguments=() if part else None,
     )
     sys.exit(failed)
 
