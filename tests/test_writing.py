@@ -1,4 +1,5 @@
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -38,6 +39,21 @@ def test_what_a_killed_process_left_goes_with_the_next_writing(tmp_path: Path) -
     assert (tmp_path / "a").read_bytes() == b"new" and names(tmp_path / "b") == ["new"]
     write(tmp_path)
     assert names(tmp_path) == [".a.b.12345678.new", "a", "b"]
+
+
+def test_one_that_is_stopped_while_it_takes_a_place_leaves_no_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopped() -> str:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(socket, "gethostname", stopped)
+        with only_run(tmp_path / "a"):
+            pass
+    assert names(tmp_path) == []
+    with only_run(tmp_path / "a"):
+        assert names(tmp_path) == [".a.lock"]
 
 
 def test_what_another_one_writes_stays(tmp_path: Path) -> None:

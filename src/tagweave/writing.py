@@ -14,7 +14,7 @@ import socket
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, BinaryIO
 
@@ -194,20 +194,16 @@ def only_run(place: Path, lock: Path | None = None, *, waits: bool = False) -> I
     []
     """
     lock = lock_of(place) if lock is None else lock
-    try:
-        handle = _taken(lock, waits)
-    except OSError as error:
-        raise UsageError(f"{place} cannot be written: {error.strerror or error}") from None
-    if handle is None:
-        raise UsageError(
-            f"{place}: another run is writing it ({_holder(lock)}). Wait for its end, or choose another place"
-        )
-    with handle:
+    with ExitStack() as held:
         try:
-            yield
-        finally:
-            with suppress(OSError):
-                lock.unlink()
+            taken = _take(lock, waits, held)
+        except OSError as error:
+            raise UsageError(f"{place} cannot be written: {error.strerror or error}") from None
+        if not taken:
+            raise UsageError(
+                f"{place}: another run is writing it ({_holder(lock)}). Wait for its end, or choose another place"
+            )
+        yield
 
 
 def lock_of(place: Path) -> Path:
@@ -219,24 +215,35 @@ def lock_of(place: Path) -> Path:
     return place.with_name(f".{place.name}{LOCK}")
 
 
-def _taken(lock: Path, waits: bool) -> IO[Any] | None:
-    """The lock, or None where another run has it."""
+def _take(lock: Path, waits: bool, held: ExitStack) -> bool:
+    """Take a lock until `held` ends; whether no other run has it."""
     while True:
-        handle = open(lock, "a", encoding="utf-8", opener=not_elsewhere)
-        if only_here(handle):
-            with suppress(FileNotFoundError):
-                if os.path.samestat(os.fstat(handle.fileno()), lock.stat()):
-                    handle.truncate(0)
-                    handle.write(json.dumps({"pid": os.getpid(), "host": socket.gethostname()}))
-                    handle.flush()
-                    return handle
-            handle.close()  # its last holder has just removed it
-        elif waits:
-            handle.close()
-            time.sleep(_LOOK)
-        else:
-            handle.close()
-            return None
+        with ExitStack() as attempt:
+            handle = attempt.enter_context(open(lock, "a", encoding="utf-8", opener=not_elsewhere))
+            if not only_here(handle):
+                if not waits:
+                    return False
+            elif _is_there(handle, lock):  # else its last holder has just removed it
+                attempt.callback(_removed, lock)
+                handle.truncate(0)
+                handle.write(json.dumps({"pid": os.getpid(), "host": socket.gethostname()}))
+                handle.flush()
+                held.push(attempt.pop_all())
+                return True
+        time.sleep(_LOOK)
+
+
+def _is_there(handle: IO[Any], path: Path) -> bool:
+    """Whether an open file still has its name."""
+    try:
+        return os.path.samestat(os.fstat(handle.fileno()), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+def _removed(lock: Path) -> None:
+    with suppress(OSError):
+        lock.unlink()
 
 
 def _holder(lock: Path) -> str:
