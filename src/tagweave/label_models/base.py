@@ -120,8 +120,10 @@ class LabelModel(ABC):
         """
         self.types_, self.sources_, self.links_ = first(_names, parts)
         self.rates_ = _rates(parts) if self.tempers and self.probabilities == "posteriors" else {}
-        trust = self.trust if dev is None or not self.rates_ else self._chosen_trust(parts, dev)
-        self._fit_at(trust, parts, dev)
+        if dev is None or not self.rates_:
+            self._fit_at(self.trust, parts, dev)
+        else:
+            self._choose_trust(parts, dev)
         return self
 
     def _fit_at(self, trust: float, parts: Iterable[Corpus], dev: Corpus | None) -> None:
@@ -130,15 +132,16 @@ class LabelModel(ABC):
             parts = mapped(partial(_tempered, trust, self.rates_), parts)
         self._fit(parts, None if dev is None else self._known(dev))
 
-    def _chosen_trust(self, parts: Iterable[Corpus], dev: Corpus) -> float:
-        """The trust with the best F1 on dev, on a tie the one nearest to the setting."""
+    def _choose_trust(self, parts: Iterable[Corpus], dev: Corpus) -> None:
+        """Fit with the trust that has the best F1 on dev, on a tie the one nearest to the setting."""
         scores = {}
         for trust in _TRUST:
-            self._fit_at(trust, parts, None)
+            self._fit_at(trust, parts, dev)
             scores[trust] = evaluate(dev, self.predict(dev), bootstrap=0).f1
         best = max(scores, key=lambda trust: (scores[trust], -abs(trust - self.trust)))
         say(f"{self.name}: f1 {scores[best]:.4g} on dev with trust {best:g}")
-        return best
+        if best != self.trust_:
+            self._fit_at(best, parts, dev)
 
     @abstractmethod
     def _fit(self, parts: Iterable[Corpus], dev: Corpus | None) -> None:
