@@ -12,10 +12,8 @@ from tagweave.annotations import Annotations
 from tagweave.corpus import Corpus
 from tagweave.evaluation import span_column
 from tagweave.labels import LabelSet
+from tagweave.observations import ABSTAIN
 from tagweave.soft_labels import SoftLabels
-
-ABSTAIN = -1
-"""The vote of a source that says nothing on a token."""
 
 _NONE = np.iinfo(np.int16).max
 

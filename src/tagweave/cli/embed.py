@@ -32,6 +32,6 @@ def embed(
     from tagweave.progress import say
 
     chosen = convert("layers", layers, tuple[int, ...])
-    workers = {"processes": processes, "engine": engine, "address": address}
-    rows = embed(words_of(documents), encoder, layers=chosen, **workers)  # type: ignore[arg-type]
+    words = words_of(documents)
+    rows = embed(words, encoder, layers=chosen, processes=processes, engine=engine, address=address)
     say(f"{documents}: {rows.shape[0]:,} words are embedded, {rows.shape[1]:,} numbers each")

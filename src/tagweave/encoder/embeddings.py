@@ -111,9 +111,9 @@ def embed(
             return found
         recipe = _Recipe(encoder, loaded.identity, tuple(layers), pooling, str(kind).removeprefix("torch."))
         words = Corpus(corpus.ids, corpus.offsets, corpus.tokens, ())
-        if processes == 1 and engine == "local":
-            return _compute(words, loaded, recipe, place)
-        return _compute(words, loaded, recipe, place, processes=processes, engine=engine, address=address)
+        here = processes == 1 and engine == "local"
+        workers = {} if here else {"processes": processes, "engine": engine, "address": address}
+        return _compute(words, loaded, recipe, place, **workers)
 
 
 def _key(corpus: Corpus, settings: str) -> str:

@@ -61,11 +61,12 @@ class Counts:
 
 
 def anchor_vote(parts: Iterable[Corpus]) -> "SpanVote":
-    """The vote on spans that gives the anchor, fitted on a corpus in parts."""
+    """The vote on spans that gives the anchor, fitted on a corpus in parts; it takes sources as they come."""
     from tagweave.label_models.span_vote import SpanVote
 
     head = first(_head, parts)
-    return SpanVote().fit_parts(parts if head.coarse else [head])  # how frequent types are settles coarse ones only
+    vote = SpanVote(trust=1.0)
+    return vote.fit_parts(parts if head.coarse else [head])  # how frequent types are settles coarse ones only
 
 
 def _head(part: Corpus) -> Corpus:
