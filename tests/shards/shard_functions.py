@@ -6,6 +6,7 @@ import sys
 import time
 from dataclasses import dataclass
 from functools import partial
+from multiprocessing import parent_process
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +25,11 @@ def squares(shard: dict[str, int], target: Path) -> None:
 
 
 def slowly_fatal(shard: Path, target: Path) -> None:
-    """Its connections end well before it does, as on a busy machine."""
-    os.closerange(3, 256)
+    """Its connections end well before it does, as on a busy machine, but for the one whose end would end it."""
+    parent = parent_process()
+    assert parent is not None
+    os.closerange(3, parent.sentinel)
+    os.closerange(parent.sentinel + 1, 256)
     time.sleep(2)
     os.kill(os.getpid(), signal.SIGKILL)
 
