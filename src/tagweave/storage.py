@@ -253,18 +253,28 @@ def load_folder(folder: Path, kind: str) -> tuple[dict[str, Any], dict[str, NDAr
     from safetensors.numpy import load_file
 
     folder = Path(folder)
-    if not (folder / CONFIG).is_file():
-        raise StorageError(f"{folder} is no folder with a saved {kind}: {CONFIG} is missing")
-    verify(folder)
-    config = read_json(folder / CONFIG)
-    if config.get("kind") != kind:
-        raise StorageError(f"{folder} holds a {config.get('kind')!r}, not a {kind}")
+    config = read_config(folder / CONFIG, kind)
     with as_saved(folder):
         tensors_in(folder / PARAMETERS)
         try:
             return config, load_file(plain_file(folder / PARAMETERS))
         except (SafetensorError, OSError) as error:
             raise StorageError(f"{folder / PARAMETERS} cannot be read: {error}") from None
+
+
+def read_config(path: Path, kind: str) -> dict[str, Any]:
+    """The settings file of a saved model, whose folder is verified first.
+
+    Raises:
+        StorageError: the folder is missing, incomplete, changed, or holds something else than `kind`.
+    """
+    if not path.is_file():
+        raise StorageError(f"{path.parent} is no folder with a saved {kind}: {path.name} is missing")
+    verify(path.parent)
+    config = read_json(path)
+    if config.get("kind") != kind:
+        raise StorageError(f"{path.parent} holds a {config.get('kind')!r}, not a {kind}")
+    return config
 
 
 def tensors_in(path: Path) -> dict[str, tuple[int, ...]]:

@@ -21,7 +21,7 @@ from tagweave.encoder.windows import Windows
 from tagweave.errors import NotFittedError, StorageError, UsageError
 from tagweave.labels import LabelSet
 from tagweave.soft_labels import SoftLabels
-from tagweave.storage import as_saved, new_folder, read_json, records_in, types_in, verify, write_json
+from tagweave.storage import as_saved, new_folder, read_config, records_in, types_in, write_json
 from tagweave.tagger.card import CONFIG, model_card
 from tagweave.tagger.reading import legal_scores, likeliest_entities
 from tagweave.tagger.targets import Objective, SoftTargets, targets
@@ -329,12 +329,7 @@ class Tagger:
 
         require_bert()
         folder = Path(folder)
-        if not (folder / CONFIG).is_file():
-            raise StorageError(f"{folder} is no folder with a saved tagger: {CONFIG} is missing")
-        verify(folder)
-        config = read_json(folder / CONFIG)
-        if config.get("kind") != KIND:
-            raise StorageError(f"{folder} holds a {config.get('kind')!r}, not a {KIND}")
+        config = read_config(folder / CONFIG, KIND)
         with as_saved(folder):
             if config["tagger"] not in TAGGERS:
                 raise StorageError(f"{folder} holds a {config['tagger']!r} tagger, which this version does not know")
