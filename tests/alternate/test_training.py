@@ -14,7 +14,7 @@ from tagweave.alternate import AlternateTraining, Round, best_round, is_alternat
 from tagweave.annotations import Span
 from tagweave.corpus import Corpus, Document
 from tagweave.errors import DataError, StorageError
-from tagweave.label_models import HMM, LABEL_MODELS, MajorityVote, create_label_model
+from tagweave.label_models import HMM, LABEL_MODELS, MajorityVote, base, create_label_model
 from tagweave.tagger import TAGGERS, Tagger, create_tagger
 
 pytestmark = pytest.mark.filterwarnings("ignore:the tagger")  # so little text teaches it little
@@ -97,6 +97,20 @@ def test_the_tagger_learns_first_from_another_label_model(encoder: str, train: C
     )
     with pytest.raises(StorageError, match="other first"):
         next(plan(encoder, rounds=1).run(train, folder=tmp_path / "run", resume=True))
+
+
+def test_silence_means_the_same_in_all_rounds(
+    encoder: str, train: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = list(plan(encoder).run(train, corpus(6), folder=tmp_path / "whole"))
+    assert {finished.label_model.silence_ for finished in whole} == {"token"}
+    monkeypatch.setattr(base, "_SILENCES", ("never",))
+    begun = plan(encoder).run(train, corpus(6), folder=tmp_path / "run")
+    assert next(begun).label_model.silence_ == "never"
+    begun.close()
+    monkeypatch.undo()
+    rounds = list(plan(encoder).run(train, corpus(6), folder=tmp_path / "run", resume=True))
+    assert {finished.label_model.silence_ for finished in rounds} == {"never"}
 
 
 def probabilities(finished: Round, target: Corpus, output: Any) -> np.ndarray[Any, Any]:  # noqa: ANN401

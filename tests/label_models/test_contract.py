@@ -223,9 +223,43 @@ def test_trust_is_chosen_on_dev(name: str) -> None:
     for right, changed in ((0.96, 0.0), (0.99, 0.9)):
         taught = with_tagger(corpus(), right, changed)
         scores = {trust: f1(entities(make(name, trust=trust).fit(taught), taught)) for trust in (0.5, 0.75, 1.0)}
-        chosen = f1(entities(make(name).fit(taught, taught), taught))
+        chosen = f1(entities(make(name, silence="token").fit(taught, taught), taught))
         if make(name).tempers:
             assert chosen == max(scores.values())
+
+
+def babbling(count: int, babble: float) -> Corpus:
+    """With a source that marks a third of all words; the others see nearly everything, so their silence tells a lot."""
+    chance = np.random.default_rng(1)
+    made = []
+    for document in documents(count):
+        gold = list(document.entities or ())
+        sources: dict[str, list[Span] | None] = {
+            source: [span for span in gold if chance.random() < 0.95] for source in ("good", "fair")
+        }
+        free = [Span(i, i + 1, "LOC") for i in range(len(document.tokens)) if chance.random() < babble]
+        sources["poor"] = [s for s in free if not any(g.start <= s.start < g.end for g in gold)]
+        made.append(replace(document, sources=sources))
+    return Corpus.from_documents(made, TYPES)
+
+
+def test_silence_is_chosen_on_dev_if_its_worth_is_learned(name: str, tmp_path: Path) -> None:
+    chosen = set()
+    for train in (corpus(), babbling(40, 0.3)):
+        scores = {s: f1(entities(make(name, silence=s).fit(train), train)) for s in ("token", "never")}
+        model = make(name).fit(train, train)
+        chosen.add(model.silence_)
+        if name not in QUICK:  # those look at dev for more
+            best = max(scores.values()) if model.weighs_silence else scores["token"]
+            assert f1(entities(model, train)) == best
+        model.save(tmp_path / "model")
+        loaded = LabelModel.load(tmp_path / "model")
+        assert loaded.silence_ == model.silence_
+        assert entities(loaded, train) == entities(model, train)
+        assert make(name).fit(train).silence_ == "token"
+        assert make(name, silence="sentence").fit(train, train).silence_ == "sentence"
+    if name == "hmm" or not make(name).weighs_silence:
+        assert chosen == ({"token", "never"} if name == "hmm" else {"token"})
 
 
 @pytest.mark.parametrize("trust", [-0.1, 1.5])

@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -16,7 +17,7 @@ from tagweave.config import create
 from tagweave.corpus import Column, Corpus
 from tagweave.errors import DataError, NotFittedError, StorageError, TagweaveWarning, UsageError
 from tagweave.evaluation import evaluate
-from tagweave.label_models.restoring import Axis, check_arrays, check_config, rates_in, share_in
+from tagweave.label_models.restoring import Axis, check_arrays, check_config, rates_in, share_in, silence_in
 from tagweave.labels import LabelSet, StateSpace
 from tagweave.observations import Probabilities, Silence
 from tagweave.parts import each, first, mapped
@@ -27,7 +28,10 @@ from tagweave.storage import as_saved, load_folder, names_in, records_in, save_f
 from tagweave.stored import StoredCorpus, parts_of
 from tagweave.stored.spread import SpreadCorpus
 
-_TRUST = (0.5, 0.75, 1.0)
+_SILENCES: tuple[Silence, ...] = ("token", "never")
+"""Meanings of silence among which dev chooses; the first one without dev."""
+
+_TRUSTS = (0.5, 0.75, 1.0)
 """Values of `trust` among which dev chooses."""
 
 _BATCH_TOKENS = 200_000
@@ -42,7 +46,8 @@ class LabelModel(ABC):
 
     Attributes:
         state_space: hidden labels of the model, `io` or `bio`. Soft labels are in BIO either way.
-        silence: what the silence of a source means, see `tagweave.observations.Silence`.
+        silence: what the silence of a source means, see `tagweave.observations.Silence`. None is `token`; with dev, a
+            model that learns what silence is worth chooses between `token` and `never` there.
         probabilities: how a source is read that gives a probability for every label, as a tagger does, see
             `tagweave.observations.Probabilities`.
         trust: from 0 to 1, how far such a source is taken at its word (`SoftLabels.tempered`). A tagger that learned
@@ -50,6 +55,7 @@ class LabelModel(ABC):
             be. 1 takes it as independent. With dev it is chosen there, and this wins ties.
         seed: for models with chance in them; the same seed gives the same result on one machine.
         rates_: how often each label occurs in what each such source says, learned by `fit`.
+        silence_: the meaning of silence that was given or chosen.
         trust_: the trust that was given or chosen.
         types_: entity types, learned by `fit`.
         sources_: sources, learned by `fit`; other sources of a corpus are left aside later.
@@ -65,17 +71,20 @@ class LabelModel(ABC):
     """Whether what is learned adds up over parts of a corpus, so that it can be larger than memory."""
     tempers: ClassVar[bool] = True
     """Whether sources of probabilities come to the model tempered by `trust`; else it applies `trust` itself."""
+    weighs_silence: ClassVar[bool] = False
+    """Whether it learns what the silence of each source is worth, so that dev can say if silence is a vote at all."""
     _whole: ClassVar[tuple[str, ...]] = ()
     """Names of those `parameters` that are whole numbers."""
 
     state_space: StateSpace = "io"
-    silence: Silence = "token"
+    silence: Silence | None = None
     probabilities: Probabilities = "posteriors"
     trust: float = 0.5
     seed: int = 0
     types_: tuple[str, ...] | None = field(default=None, init=False, repr=False)
     sources_: tuple[str, ...] | None = field(default=None, init=False, repr=False)
     links_: tuple[str, ...] = field(default=(), init=False, repr=False)
+    silence_: Silence = field(default="token", init=False, repr=False)
     rates_: dict[str, list[float]] = field(default_factory=dict, init=False, repr=False)
     trust_: float = field(default=1.0, init=False, repr=False)
     history_: list[dict[str, float]] = field(default_factory=list, init=False, repr=False)
@@ -120,28 +129,30 @@ class LabelModel(ABC):
         """
         self.types_, self.sources_, self.links_ = first(_names, parts)
         self.rates_ = _rates(parts) if self.tempers and self.probabilities == "posteriors" else {}
-        if dev is None or not self.rates_:
-            self._fit_at(self.trust, parts, dev)
-        else:
-            self._choose_trust(parts, dev)
+        silences, trusts = [self.silence or _SILENCES[0]], [self.trust]
+        if dev is not None and self.silence is None and self.weighs_silence:
+            silences = list(_SILENCES)
+        if dev is not None and self.rates_:
+            trusts = sorted(_TRUSTS, key=lambda trust: abs(trust - self.trust))
+        self._fit_best(list(product(silences, trusts)), parts, dev)
         return self
 
-    def _fit_at(self, trust: float, parts: Iterable[Corpus], dev: Corpus | None) -> None:
-        self.history_, self.trust_ = [], trust
-        if self.rates_:
-            parts = mapped(partial(_tempered, trust, self.rates_), parts)
-        self._fit(parts, None if dev is None else self._known(dev))
-
-    def _choose_trust(self, parts: Iterable[Corpus], dev: Corpus) -> None:
-        """Fit with the trust that has the best F1 on dev, on a tie the one nearest to the setting."""
-        scores = {}
-        for trust in _TRUST:
-            self._fit_at(trust, parts, dev)
-            scores[trust] = evaluate(dev, self.predict(dev), bootstrap=0).f1
-        best = max(scores, key=lambda trust: (scores[trust], -abs(trust - self.trust)))
-        say(f"{self.name}: f1 {scores[best]:.4g} on dev with trust {best:g}")
-        if best != self.trust_:
-            self._fit_at(best, parts, dev)
+    def _fit_best(self, choices: Sequence[tuple[Silence, float]], parts: Iterable[Corpus], dev: Corpus | None) -> None:
+        """Fit with each of several meanings of silence and trusts; the best F1 on dev stays, on a tie the first."""
+        best, learned = -1.0, dict[str, Any]()
+        for silence, trust in choices:
+            self.silence_, self.trust_, self.history_ = silence, trust, []
+            tempered = mapped(partial(_tempered, trust, self.rates_), parts) if self.rates_ else parts
+            self._fit(tempered, None if dev is None else self._known(dev))
+            if dev is None or len(choices) == 1:
+                return
+            f1 = evaluate(dev, self.predict(dev), bootstrap=0).f1
+            if f1 > best:
+                best, learned = f1, vars(self).copy()
+        vars(self).update(learned)
+        chosen = [f"silence {self.silence_}"] if len({silence for silence, _ in choices}) > 1 else []
+        chosen += [f"trust {self.trust_}"] if len({trust for _, trust in choices}) > 1 else []
+        say(f"{self.name}: f1 {best:.4g} on dev with {' and '.join(chosen)}")
 
     @abstractmethod
     def _fit(self, parts: Iterable[Corpus], dev: Corpus | None) -> None:
@@ -164,7 +175,7 @@ class LabelModel(ABC):
         Raises:
             DataError: a group that counts as a whole for this model is cut into parts.
         """
-        if self.silence.startswith("document") and corpus.split_group is not None:
+        if (self.silence or "").startswith("document") and corpus.split_group is not None:
             raise DataError(
                 f"silence={self.silence!r} looks at whole groups, but the documents of group {corpus.split_group!r} "
                 "are not all in one part of the corpus: put documents of a group one after the other"
@@ -259,6 +270,7 @@ class LabelModel(ABC):
             "types": types,
             "sources": sources,
             "links": self.links_,
+            "silence": self.silence_,
             "rates": self.rates_,
             "trust": self.trust_,
             "history": self.history_,
@@ -283,6 +295,7 @@ class LabelModel(ABC):
             model = create(LABEL_MODELS[name], config["settings"])
             model.types_, model.sources_ = types_in(config), names_in(config, "sources")
             model.links_, model.history_ = names_in(config, "links"), records_in(config, "history")
+            model.silence_ = silence_in(config)
             model.rates_, model.trust_ = rates_in(config, model.types_), share_in(config, "trust")
             check_arrays(parameters, model._shapes(), model._lengths(), model._whole)
             model._restore(parameters)

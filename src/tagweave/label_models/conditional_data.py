@@ -23,7 +23,7 @@ class ConditionalData:
     def __init__(self, model: "ConditionalModel", corpus: Corpus, features: NDArray[Any]) -> None:
         self._model, self._corpus, self._features = model, corpus, features
         corpus = without_crossings(corpus)
-        observations = observe(corpus, model.state_space, model.silence, model.probabilities)
+        observations = observe(corpus, model.state_space, model.silence_, model.probabilities)
         self._silent = _all_silent(corpus, model.state_space)
         if model.missed is not None:
             votes = np.where(self._silent[:, None], ABSTAIN, observations.votes).astype(np.int8)

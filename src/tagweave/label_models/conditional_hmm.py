@@ -63,6 +63,7 @@ class ConditionalModel(LabelModel):
     """
 
     tempers: ClassVar[bool] = False
+    weighs_silence: ClassVar[bool] = True
     chained: ClassVar[bool]
 
     state_space: StateSpace = "bio"
@@ -96,7 +97,7 @@ class ConditionalModel(LabelModel):
         require_bert()
         hmm = HMM(
             state_space=self.state_space,
-            silence=self.silence,
+            silence=self.silence_,
             strength=self.strength,
             smoothing=self.smoothing,
             probabilities=self.probabilities,

@@ -40,6 +40,7 @@ class ConfusionModel(IterativeModel):
     """
 
     adds_up: ClassVar[bool] = True
+    weighs_silence: ClassVar[bool] = True
 
     iterations: int = 20
     strength: float = 1.0
@@ -60,7 +61,7 @@ class ConfusionModel(IterativeModel):
         """The E-step on some documents: expected numbers of events, and the log-likelihood."""
 
     def _observe(self, corpus: Corpus) -> Observations:
-        return observe(corpus, self.state_space, self.silence, self.probabilities)
+        return observe(corpus, self.state_space, self.silence_, self.probabilities)
 
     def _fit(self, parts: Iterable[Corpus], dev: Corpus | None) -> None:
         parts = mapped(without_crossings, parts)

@@ -143,9 +143,9 @@ class LinkedHMM(IterativeModel):
         return self.learned_
 
     def _evidence(self, corpus: Corpus) -> Evidence:
-        rules = observe(corpus, self.state_space, self.silence, self.probabilities)
+        rules = observe(corpus, self.state_space, self.silence_, self.probabilities)
         links = link_votes(corpus, self._linking)
-        if self.silence == "token":
+        if self.silence_ == "token":
             spoken = observe(corpus, self.state_space, "always", self.probabilities)
             rules = where_linked(links, spoken, rules)
         return Evidence(rules, links)

@@ -43,7 +43,7 @@ class MajorityVote(LabelModel):
         pass
 
     def _infer(self, corpus: Corpus, features: NDArray[Any] | None) -> tuple[SoftLabels, Annotations]:
-        observations = observe(corpus, self.state_space, self.silence)
+        observations = observe(corpus, self.state_space, self.silence_)
         labels, shares = observations.labels, vote_shares(observations, self._weights())
         order = preference(labels)
         winners = first_of_the_best(shares, order)

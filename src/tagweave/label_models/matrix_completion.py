@@ -123,7 +123,7 @@ class MatrixCompletion(LabelModel):
             self.emissions_[source] = matrix
 
     def _observe(self, corpus: Corpus) -> Observations:
-        return observe(without_crossings(corpus), self.state_space, self.silence, self.probabilities)
+        return observe(without_crossings(corpus), self.state_space, self.silence_, self.probabilities)
 
     def _balance(self, said: Iterable[Observations]) -> Array:
         if self.class_balance is not None:

@@ -1,16 +1,19 @@
 """What a saved label model must hold: arrays of known names and shapes, before any kernel reads them."""
 
 from collections.abc import Container, Mapping, Sequence
-from typing import Any
+from typing import Any, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
+
+from tagweave.observations import Silence
 
 Axis = str | int
 """Length of an axis: a number, `sources`, `links`, `types`, `classes` (types and none), `votes` (also silence) or
 `labels` of the model, or a name of its own for a length that is the same wherever it stands."""
 
-CONFIG_KEYS = {"kind", "tagweave", "label_model", "settings", "types", "sources", "links", "rates", "trust", "history"}
+CONFIG_KEYS = {"kind", "tagweave", "label_model", "settings", "types", "sources", "links"}
+CONFIG_KEYS |= {"silence", "rates", "trust", "history"}
 """What stands in the configuration of a label model."""
 
 
@@ -42,6 +45,18 @@ def rates_in(config: Mapping[str, Any], types: Sequence[str]) -> dict[str, list[
         if not all(isinstance(rate, float) and 0 < rate <= 1 for rate in rates):
             raise ValueError(f"the rates of {name!r} are no shares")
     return found
+
+
+def silence_in(config: Mapping[str, Any]) -> Silence:
+    """What silence means; older versions wrote it among the settings only.
+
+    Raises:
+        ValueError: it is no meaning of silence.
+    """
+    silence = config.get("silence", config["settings"].get("silence"))
+    if silence not in get_args(Silence):
+        raise ValueError(f"silence is {silence!r}")
+    return cast(Silence, silence)
 
 
 def share_in(config: Mapping[str, Any], key: str) -> float:

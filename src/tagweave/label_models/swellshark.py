@@ -137,7 +137,7 @@ class SwellShark(IterativeModel):
     def _fit(self, parts: Iterable[Corpus], dev: Corpus | None) -> None:
         [corpus] = parts
         candidates = self._candidates(corpus, self._features(corpus))
-        observations = observe_candidates(corpus, candidates, self.silence, self.overlap)
+        observations = observe_candidates(corpus, candidates, self.silence_, self.overlap)
         wrong, fixed = errors(observations), likelihoods(observations)
         priors = self._priors(observations, _anchor(corpus, candidates), wrong)
         self._take(priors.most_probable(), wrong, fixed)
@@ -203,7 +203,7 @@ class SwellShark(IterativeModel):
 
     def _infer(self, corpus: Corpus, features: NDArray[Any] | None) -> tuple[SoftLabels, Annotations]:
         candidates = self._candidates(corpus, features)
-        observations = observe_candidates(corpus, candidates, self.silence, self.overlap)
+        observations = observe_candidates(corpus, candidates, self.silence_, self.overlap)
         logs = np.log(np.maximum(posterior(self._log_weights(observations))[0], _LEAST))
         gains, tokens = logs[:, 1:] - logs[:, :1], int(corpus.offsets[-1])
         places = candidates.starts, candidates.ends

@@ -70,7 +70,7 @@ class WeightedVote(MajorityVote):
         if self.weights:
             self.weights_ = _given(self.weights, names)
             return
-        said = observed(partial(observe, state_space=self.state_space, silence=self.silence), parts)
+        said = observed(partial(observe, state_space=self.state_space, silence=self.silence_), parts)
         weights = np.ones(len(names))
         for round_ in range(self.rounds):
             learned = agreements(said, weights)
