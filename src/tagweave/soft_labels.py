@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,9 @@ from tagweave.labels import LabelSet
 
 _LEAST = 1e-6
 """A probability that is tempered is read as at least this: what is thought impossible is only very rare."""
+
+_CHECKED_AT_ONCE = 1 << 18
+"""Rows."""
 
 ROW_SUM_TOLERANCE = 1e-3
 """How far a row of probabilities may be from summing to one."""
@@ -85,20 +88,25 @@ class SoftLabels:
         probabilities[:, 2::2] = inside
         return cls(types, offsets, probabilities)
 
-    def check(self, ids: Sequence[str]) -> None:
-        """Raise `LabelError` naming the document and token of the first row that is no probability distribution."""
-        finite = np.isfinite(self.probabilities).all(axis=1)
-        sums = self.probabilities.sum(axis=1, dtype=np.float64)
-        good = finite & (self.probabilities >= 0).all(axis=1) & (np.abs(sums - 1) <= ROW_SUM_TOLERANCE)
-        if good.all():
-            return
-        row = int(np.flatnonzero(~good)[0])
-        document = int(np.searchsorted(self.offsets, row, side="right")) - 1
-        raise LabelError(
-            f"document {ids[document]!r}, token {row - int(self.offsets[document])}: the label probabilities "
-            f"{self.probabilities[row].tolist()} are not a distribution (sum {sums[row]:.4f}; they must be finite, "
-            "not negative, and sum to one)"
-        )
+    def check(self, ids: Any) -> None:  # noqa: ANN401
+        """Raise `LabelError` naming the document and token of the first row that is no probability distribution.
+
+        Args:
+            ids: names of the documents: a list, or a column of a corpus.
+        """
+        for first in range(0, len(self.probabilities), _CHECKED_AT_ONCE):
+            rows = self.probabilities[first : first + _CHECKED_AT_ONCE]
+            sums = rows.sum(axis=1, dtype=np.float64)
+            good = np.isfinite(rows).all(axis=1) & (rows >= 0).all(axis=1) & (np.abs(sums - 1) <= ROW_SUM_TOLERANCE)
+            if good.all():
+                continue
+            row = int(np.flatnonzero(~good)[0])
+            document = int(np.searchsorted(self.offsets, first + row, side="right")) - 1
+            raise LabelError(
+                f"document {str(ids[document])!r}, token {first + row - int(self.offsets[document])}: the label "
+                f"probabilities {rows[row].tolist()} are not a distribution (sum {sums[row]:.4f}; they must be finite, "
+                "not negative, and sum to one)"
+            )
 
     def document(self, index: int) -> NDArray[np.float32]:
         """Probabilities of one document, of shape [tokens, labels]."""
@@ -113,6 +121,8 @@ class SoftLabels:
 
     def with_types(self, types: tuple[str, ...]) -> Self:
         """The same probabilities with columns for other types, which must hold all types of these."""
+        if types == self.types:
+            return self
         probabilities = np.zeros((len(self.probabilities), len(LabelSet(types))), np.float32)
         columns = [LabelSet(types).names.index(name) for name in self.labels.names]
         probabilities[:, columns] = self.probabilities

@@ -13,7 +13,8 @@ import torch
 import tagging_together
 from tagweave import progress
 from tagweave.encoder import device
-from tagweave.tagger import Tagger
+from tagweave.stored import StoredCorpus
+from tagweave.tagger import Tagger, create_tagger
 
 ROOT = Path(__file__).parents[2]
 PRINT = "import torch; from tagweave.chain.threads import thread_limit as t; print(torch.get_num_threads(), t())"
@@ -61,3 +62,15 @@ def test_the_environment_sets_the_threads(count: int | None) -> None:
     available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     assert for_chain == (available if count is None else min(count, available))
     assert for_tagger == count if count is not None else 1 <= for_tagger <= (os.cpu_count() or 1)
+
+
+@pytest.mark.parametrize("kind", ["bert", "autoner"])
+def test_documents_on_disk_teach_what_they_teach_in_memory(tmp_path: Path, kind: str) -> None:
+    tagging_together.prepare(tmp_path)
+    corpus = tagging_together.sentences(15)
+    parts = StoredCorpus(corpus.subset(range(first, min(first + 4, 15))) for first in range(0, 15, 4))
+    learned = []
+    for taught in (corpus, parts.whole()):
+        tagger = create_tagger(kind, {"encoder": str(tmp_path / "tiny"), "epochs": 1, "batch_windows": 4})
+        learned.append(tagger.fit(taught).predict_proba(corpus).probabilities)
+    np.testing.assert_array_equal(learned[0], learned[1])

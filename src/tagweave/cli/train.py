@@ -34,7 +34,7 @@ def train(
     from tagweave import progress
     from tagweave.cli.scores import show_scores
     from tagweave.config import parse_pairs
-    from tagweave.formats import read
+    from tagweave.stored.labelling import store
     from tagweave.tagger import create_tagger, forget
     from tagweave.team import join
 
@@ -47,7 +47,7 @@ def train(
             if not resume and forget(unfinished):
                 progress.say("what an unfinished run left is overwritten; --resume would go on with it")
         held_out = None if dev is None else read_dev(dev)
-        tagger.fit(read(labelled), held_out, folder=unfinished, resume=resume, start_from=start)
+        tagger.fit(store(labelled).whole(), held_out, folder=unfinished, resume=resume, start_from=start)
         if processes.first:
             tagger.save(out)
             forget(unfinished)

@@ -18,17 +18,16 @@ from numpy.typing import NDArray
 
 from tagweave.annotations import Annotations
 from tagweave.corpus import Column, Corpus
-from tagweave.errors import StorageError, unknown_name
+from tagweave.errors import unknown_name
 from tagweave.formats.corpora import SeenNames
 from tagweave.observations import Observations
 from tagweave.parts import Elsewhere
 from tagweave.soft_labels import SoftLabels
+from tagweave.stored.columns import STRINGS, joined, unwritable
 from tagweave.stored.frames import Frame
 
 _ALIGNMENT = 64
 """Bytes: arrays begin at multiples of it."""
-
-_STRINGS = ("ids", "tokens", "texts", "groups")
 
 Part = TypeVar("Part")
 Result = TypeVar("Result")
@@ -49,7 +48,7 @@ class Spool:
         try:
             self._file = tempfile.TemporaryFile()
         except OSError as error:
-            raise _unwritable(error) from None
+            raise unwritable(error) from None
         weakref.finalize(self, self._file.close)
         self._places: list[tuple[int, int, int]] = []
         self._size = 0
@@ -85,7 +84,7 @@ class Spool:
             self._write(bytes(-self._size % _ALIGNMENT))
             self._file.flush()
         except OSError as error:
-            raise _unwritable(error) from None
+            raise unwritable(error) from None
         self._places.append((begin, header, end))
 
     def _write(self, raw: bytes | memoryview) -> None:
@@ -98,13 +97,6 @@ class Spool:
             mapped = np.memmap(self._file, np.uint8, "c", begin, (end - begin,))
             layout, about = json.loads(bytes(mapped[header - begin :]))
             yield {name: _array(mapped, *place) for name, place in layout.items()}, about
-
-
-def _unwritable(error: OSError) -> StorageError:
-    return StorageError(
-        f"{tempfile.gettempdir()}: a temporary file cannot be written ({error.strerror or error}). It takes about as "
-        "much space as the documents; free some, or set TMPDIR to a folder that has it"
-    )
 
 
 def _array(mapped: NDArray[np.uint8], dtype: str, shape: Sequence[int], begin: int) -> NDArray[Any]:
@@ -195,6 +187,17 @@ class StoredCorpus:
         """The parts."""
         return (self.frame.aligned(_loaded(arrays, about), self.sources) for arrays, about in self._spool)
 
+    def whole(self) -> Corpus:
+        """All parts as one corpus whose columns lie in temporary files, see `tagweave.stored.columns.joined`.
+
+        They take once more as much space as the file of the parts, which goes with this object.
+
+        Raises:
+            DataError: some documents have soft labels and others have none.
+            StorageError: there is no space.
+        """
+        return joined(self)
+
     def select_sources(self, names: Sequence[str]) -> Self:
         """Only the named sources, in the given order; the file is shared.
 
@@ -223,7 +226,7 @@ def _dumped(corpus: Corpus) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     arrays: dict[str, NDArray[Any]] = {"offsets": corpus.offsets}
     if corpus.characters is not None:
         arrays["characters"] = corpus.characters
-    for name in _STRINGS:
+    for name in STRINGS:
         if (strings := getattr(corpus, name)) is not None:
             raw = pa.record_batch([strings.cast(pa.large_string())], names=["strings"]).serialize()
             arrays[name] = np.frombuffer(raw, np.uint8)
@@ -247,7 +250,7 @@ def _loaded(arrays: Mapping[str, NDArray[Any]], about: Mapping[str, Any]) -> Cor
     schema = pa.schema([("strings", pa.large_string())])
     strings = {
         name: pa.ipc.read_record_batch(pa.py_buffer(arrays[name]), schema).column(0)
-        for name in _STRINGS
+        for name in STRINGS
         if name in arrays
     }
     columns: dict[str, dict[str, Any]] = {"entities": {}, "soft_labels": {}, "sources": {}, "links": {}}

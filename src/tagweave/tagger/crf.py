@@ -36,6 +36,7 @@ from tagweave.labels import LabelSet
 from tagweave.soft_labels import SoftLabels
 from tagweave.storage import tensors_in
 from tagweave.tagger.reading import legal_scores, likeliest_entities
+from tagweave.tagger.targets import digest
 
 Ints: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float32]
@@ -274,4 +275,4 @@ class SoftSequences:
 
     def fingerprint(self) -> bytes:
         """Targets and which of them are known."""
-        return np.ascontiguousarray(self.rows).tobytes() + self.known.tobytes()
+        return digest(self.rows, self.known)

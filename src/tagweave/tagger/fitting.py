@@ -29,7 +29,7 @@ from tagweave.tagger.crf import RATE_FACTOR as CRF_RATE_FACTOR
 from tagweave.tagger.crf import SoftSequences
 from tagweave.tagger.model import Epoch, Output, Tagger
 from tagweave.tagger.states import BEST, LAST
-from tagweave.tagger.targets import Objective
+from tagweave.tagger.targets import Objective, digest
 from tagweave.team import Parcel, Team, team
 from tagweave.training import LoopSettings, TrainingLoop
 
@@ -268,9 +268,9 @@ class Fitting:
 
     def _fingerprint(self) -> dict[str, Any]:
         """What must be the same for a training to go on."""
-        digest = hashlib.sha256(self._pieces.ids.tobytes() + self._corpus.offsets.tobytes())
-        digest.update(self._objective.fingerprint())
-        own = {"data": digest.hexdigest(), "tagger": self._tagger.name, "steps": self._steps}
+        words = digest(self._pieces.ids, self._corpus.offsets)
+        data = hashlib.sha256(words + self._objective.fingerprint()).hexdigest()
+        own = {"data": data, "tagger": self._tagger.name, "steps": self._steps}
         settings = self._tagger.settings().items()  # with lists for tuples, as what is saved has them
         return {**own, **{name: list(value) if isinstance(value, tuple) else value for name, value in settings}}
 

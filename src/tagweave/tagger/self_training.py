@@ -20,7 +20,7 @@ from tagweave.encoder import WordPieces
 from tagweave.encoder.frozen import KeptStates
 from tagweave.encoder.windows import Windows
 from tagweave.tagger.model import Tagger
-from tagweave.tagger.targets import targets
+from tagweave.tagger.targets import digest, targets
 from tagweave.team import team
 
 
@@ -104,4 +104,4 @@ class SelfTraining:
 
     def fingerprint(self) -> bytes:
         """Which words have entities and are learned."""
-        return self.inside.tobytes() + self.known.tobytes()
+        return digest(self.inside, self.known)

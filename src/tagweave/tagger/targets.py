@@ -1,7 +1,8 @@
 """What a tagger learns of each word, and the loss that it learns it by."""
 
+import hashlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +39,7 @@ def targets(corpus: Corpus, label_smoothing: float = 0.0) -> tuple[NDArray[np.fl
     if not corpus.types:
         raise DataError("the corpus has no entity type, so a tagger has nothing to learn")
     if corpus.soft_labels is not None:
-        corpus.soft_labels.check(corpus.id_list)
+        corpus.soft_labels.check(corpus.ids)
         rows = corpus.soft_labels.with_types(corpus.types).probabilities
         known = np.ones(len(rows), bool)
     elif corpus.entities is not None:
@@ -50,6 +51,14 @@ def targets(corpus: Corpus, label_smoothing: float = 0.0) -> tuple[NDArray[np.fl
     if label_smoothing:
         rows = (1 - label_smoothing) * rows + np.float32(label_smoothing / rows.shape[1])
     return rows, known
+
+
+def digest(*arrays: NDArray[Any]) -> bytes:
+    """The SHA-256 of the content of arrays, which may be larger than memory."""
+    found = hashlib.sha256()
+    for array in arrays:
+        found.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+    return found.digest()
 
 
 class Objective(Protocol):
@@ -80,7 +89,7 @@ class Objective(Protocol):
         """Told after each step of the optimiser; the first is 1."""
 
     def fingerprint(self) -> bytes:
-        """What is learned, as bytes: a training only goes on if it is the same."""
+        """A digest of what is learned: a training only goes on if it is the same."""
 
 
 @dataclass(eq=False)
@@ -114,7 +123,7 @@ class SoftTargets:
 
     def fingerprint(self) -> bytes:
         """Targets and which of them are known."""
-        return np.ascontiguousarray(self.rows).tobytes() + self.known.tobytes()
+        return digest(self.rows, self.known)
 
 
 def soft_cross_entropy(

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from tagweave.encoder.classifier import softmax
 from tagweave.labels import OUTSIDE
 from tagweave.tagger.distant_spans import DistantSpans
+from tagweave.tagger.targets import digest
 
 if TYPE_CHECKING:
     import torch
@@ -151,8 +152,7 @@ class TieOrBreak:
 
     def fingerprint(self) -> bytes:
         """Gaps and stretches, and which of them are known."""
-        arrays = (self.known, self.ties, self.taught, self.stretch, self.lasts, self.allowed)
-        return b"".join(np.ascontiguousarray(array).tobytes() for array in arrays)
+        return digest(self.known, self.ties, self.taught, self.stretch, self.lasts, self.allowed)
 
 
 def decode(outputs: NDArray[np.float32], offsets: NDArray[np.int64], threshold: float) -> NDArray[np.float32]:
