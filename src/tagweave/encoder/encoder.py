@@ -124,6 +124,10 @@ def _cpu_has_bfloat16() -> bool:
     return not {"amx_bf16", "avx512_bf16"}.isdisjoint(flags)
 
 
+_WORDS_AT_ONCE = 1 << 18
+"""Words whose pieces are gathered at once, so that what is needed meanwhile takes little memory."""
+
+
 @dataclass(frozen=True, eq=False)
 class WordPieces:
     """Sub-word pieces of packed words; every word has at least one.
@@ -148,7 +152,11 @@ class WordPieces:
         """The pieces of some words, in the given order."""
         counts = self.counts[words]
         offsets = np.append(0, np.cumsum(counts))
-        return type(self)(self.ids[_ranges(self.offsets[words], counts)], offsets, self.vanished[words])
+        ids = np.empty(offsets[-1], np.int32)
+        for first in range(0, len(words), _WORDS_AT_ONCE):
+            some = slice(first, min(first + _WORDS_AT_ONCE, len(words)))
+            ids[offsets[some.start] : offsets[some.stop]] = self.ids[_ranges(self.offsets[words[some]], counts[some])]
+        return type(self)(ids, offsets, self.vanished[words])
 
 
 def _ranges(starts: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
