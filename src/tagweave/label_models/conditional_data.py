@@ -61,11 +61,13 @@ class ConditionalData:
         lengths = np.diff(self._corpus.offsets)[documents]
         offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         rows = np.repeat(self._corpus.offsets[documents] - offsets[:-1], lengths) + np.arange(offsets[-1])
+        network = self._model.network_
+        evidence = float(network.weight) * self._voted[rows] + float(network.trust) * self._judged[rows]
         return Batch(
             self._features,
             rows,
             offsets,
-            torch.from_numpy(self._voted[rows] + float(self._model.network_.trust) * self._judged[rows]).float(),
+            torch.from_numpy(evidence).float(),
             self._said(rows).astype(np.float32),
             self._silent[rows],
         )

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -25,7 +26,11 @@ from tagweave.report import Table
 from tagweave.soft_labels import SoftLabels
 
 _MISSED, _TRUST = (0.003, 0.01, 0.03, 0.1, 0.3, 0.6, 1.0), (0.25, 0.5, 1.0)
-"""Values of `missed` and `trust` among which dev chooses."""
+_WEIGHT = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+"""Values of `missed`, `trust` and `weight` among which dev chooses."""
+
+_CHOSEN = ("missed", "trust", "weight")
+"""What is chosen on dev after the network has learned."""
 
 if TYPE_CHECKING:
     from tagweave.label_models.conditional_network import ConditionalNetwork
@@ -50,6 +55,8 @@ class ConditionalModel(LabelModel):
         missed_taught: the same where a tagger is among the sources, which tells of entities that the others miss.
         trust: weight of what a source says that gives a probability for every label; with dev chosen there, together
             with `missed`.
+        weight: weight of the votes of all other sources, as an exponent of their probability. Sources that repeat each
+            other are no independent witnesses, and many of them outvote what the text says; with dev chosen there.
         edge: probability that an entity goes on where the sources begin or cease to speak.
         sharpening: weight of the entropy of the label sequence in the objective, `log Z - sharpening * H`. 0 holds the
             posteriors fixed (generalised EM), 1 does not, as in the published code.
@@ -76,6 +83,7 @@ class ConditionalModel(LabelModel):
     pull: float = 0.1
     missed: float | None = 0.3
     missed_taught: float = 0.1
+    weight: float = 1.0
     edge: float = 0.02
     sharpening: float = 0.0
     by_move: bool = False
@@ -110,6 +118,7 @@ class ConditionalModel(LabelModel):
         features = self._features(corpus)
         self._take(learned, _scale(features))
         self.network_.trust.fill_(self.trust)
+        self.network_.weight.fill_(self.weight)
         if self.missed is not None:
             self.network_.missed.fill_(self.missed_taught if _is_taught(corpus) else self.missed)
         network = self._network()
@@ -150,19 +159,33 @@ class ConditionalModel(LabelModel):
         return TrainingLoop(self._network(), settings, data.batches, data.loss, data.describe)
 
     def _tune(self, dev: Corpus) -> None:
-        """Take the `missed` and `trust` with the best F1 on dev, on a tie those nearest to the settings."""
-        network, scores = self._network(), {}
-        usual = [float(network.missed), float(network.trust)]
-        for missed in _MISSED if self.missed is not None else (1.0,):
-            for trust in _TRUST if _is_taught(dev) else (self.trust,):
-                network.missed.fill_(missed)
-                network.trust.fill_(trust)
-                scores[missed, trust] = evaluate(dev, self.predict(dev), bootstrap=0).f1
-        best = max(scores, key=lambda pair: (scores[pair], -float(np.abs(np.log(pair) - np.log(usual)).sum())))
-        network.missed.fill_(best[0])
-        network.trust.fill_(best[1])
-        self.history_.append({"missed": best[0], "trust": best[1], "f1": scores[best]})
-        say(f"{self.name}: f1 {scores[best]:.4g} on dev with missed {best[0]:g} and trust {best[1]:g}")
+        """Take the `missed` and `trust` with the best F1 on dev, then the `weight`, and if that is new, all once more.
+
+        On a tie those nearest to the settings.
+        """
+        network, scores = self._network(), dict[tuple[float, ...], float]()
+        usual = tuple(float(getattr(network, name)) for name in _CHOSEN)
+
+        def score(choice: tuple[float, ...]) -> tuple[float, float]:
+            if choice not in scores:
+                self._set(choice)
+                scores[choice] = evaluate(dev, self.predict(dev), bootstrap=0).f1
+            return scores[choice], -float(np.abs(np.diff(np.log(np.maximum([choice, usual], 1e-6)), axis=0)).sum())
+
+        missed = _MISSED if self.missed is not None else (1.0,)
+        trust = _TRUST if _is_taught(dev) else (self.trust,)
+        best = max(product(missed, trust, usual[2:]), key=score)
+        best = max((best, *product(best[:1], best[1:2], _WEIGHT)), key=score)
+        if best[2:] != usual[2:]:
+            best = max(product(missed, trust, best[2:]), key=score)
+        self._set(best)
+        self.history_.append({**dict(zip(_CHOSEN, best, strict=True)), "f1": scores[best]})
+        found = ", ".join(f"{name} {value:g}" for name, value in zip(_CHOSEN, best, strict=True))
+        say(f"{self.name}: f1 {scores[best]:.4g} on dev with {found}")
+
+    def _set(self, values: tuple[float, ...]) -> None:
+        for name, value in zip(_CHOSEN, values, strict=True):
+            getattr(self._network(), name).fill_(value)
 
     def _stops(self) -> bool:
         """Whether the last epochs brought nothing on dev."""
@@ -212,7 +235,7 @@ class ConditionalModel(LabelModel):
     def parameters(self) -> dict[str, NDArray[Any]]:
         """Statistics of the anchor, scale of the embeddings, weights of the network."""
         weights = {f"network.{name}": p.detach().numpy() for name, p in self._network().named_parameters()}
-        weights.update(missed=self._network().missed.numpy(), trust=self._network().trust.numpy())
+        weights.update({name: getattr(self._network(), name).numpy() for name in _CHOSEN})
         weights["scale"] = np.asarray(self.scale_)
         return {**dict(zip(("start", "transitions", "emissions"), self.learned().arrays(), strict=True)), **weights}
 
@@ -223,8 +246,7 @@ class ConditionalModel(LabelModel):
             "start": ("labels",),
             "transitions": ("labels", "labels"),
             "emissions": ("sources", "labels", "labels"),
-            "missed": (),
-            "trust": (),
+            **dict.fromkeys(_CHOSEN, ()),
             "scale": (2, "width"),
             "network.bias": ("labels", "labels") if self.chained else ("labels",),
             "network.to_moves.weight": (outputs * (2 * self.context + 1), "width"),
@@ -240,7 +262,7 @@ class ConditionalModel(LabelModel):
         self._take(Counts(*(parameters[n] for n in ("start", "transitions", "emissions"))), parameters["scale"])
         for name, weights in self._network().named_parameters():
             weights.data = torch.from_numpy(parameters[f"network.{name}"])
-        for name in ("missed", "trust"):
+        for name in _CHOSEN:
             getattr(self._network(), name).copy_(torch.from_numpy(parameters[name]))
 
     def tables(self) -> list[Table]:

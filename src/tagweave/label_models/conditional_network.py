@@ -77,6 +77,7 @@ class ConditionalNetwork(nn.Module):
     Attributes:
         missed: the probability of an entity that all sources miss.
         trust: weight of what a tagger among the sources says.
+        weight: weight of the votes of all other sources.
         scale: mean and inverse deviation of embeddings, of shape [2, width]; the layers see what is normalised by it.
     """
 
@@ -85,6 +86,7 @@ class ConditionalNetwork(nn.Module):
     base_emissions: Tensor
     missed: Tensor
     trust: Tensor
+    weight: Tensor
     scale: Tensor
 
     def __init__(self, shape: Shape, labels: LabelSet, statistics: Counts, scale: NDArray[np.float32]) -> None:
@@ -103,6 +105,7 @@ class ConditionalNetwork(nn.Module):
         self.register_buffer("base_emissions", torch.from_numpy(statistics.emissions).float().clamp_min(1e-6).log())
         self.register_buffer("missed", torch.tensor(1.0 if shape.missed is None else shape.missed))
         self.register_buffer("trust", torch.tensor(1.0))
+        self.register_buffer("weight", torch.tensor(1.0))
         self.register_buffer("scale", torch.from_numpy(scale))
         self.bias = nn.Parameter(torch.zeros(size, size) if shape.chained else torch.zeros(size))
         outputs = size * size if shape.by_move and shape.chained else size
@@ -124,7 +127,8 @@ class ConditionalNetwork(nn.Module):
         evidence = batch.evidence
         if self.shape.token_emissions:
             base = self.base_emissions + self.to_emissions.bias.view_as(self.base_emissions)
-            evidence = evidence + log_likelihoods(scores[:, len(self.to_moves.weight) :], base, batch.said)
+            voted = log_likelihoods(scores[:, len(self.to_moves.weight) :], base, batch.said)
+            evidence = evidence + self.weight * voted
         return Potentials(start, moves, evidence)
 
     def penalty(self) -> Tensor:
