@@ -1,4 +1,5 @@
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ import tiny_encoder
 from tagweave.annotations import Span
 from tagweave.chain import log_partition
 from tagweave.corpus import Corpus, Document
+from tagweave.errors import UsageError
+from tagweave.evaluation import evaluate
 from tagweave.label_models import HMM, ConditionalHMM, ConditionalIID
 from tagweave.label_models.anchors import Counts
 from tagweave.label_models.conditional_network import Batch, ConditionalNetwork, Shape
@@ -165,7 +168,46 @@ def test_the_loss_falls_and_dev_chooses(encoder: str) -> None:
     assert losses[-1] < losses[0]
     scores = [record["f1"] for record in model.history_]
     assert scores[-1] == max(scores)
-    assert model.history_[-1]["missed"] == pytest.approx(float(model.parameters()["missed"]))
+    for name in ("missed", "trust", "weight"):
+        assert model.history_[-1][name] == pytest.approx(float(model.parameters()[name]))
+
+
+@pytest.mark.parametrize("emissions", ["shared", "token"])
+def test_votes_weigh_as_much_as_is_set(encoder: str, emissions: str) -> None:
+    train, test = sentences(60, known=7), sentences(20, known=7, seed=1)
+    model = make(encoder, epochs=1, missed=None, emissions=emissions, silence="always").fit(train)
+    silent = Corpus.from_documents([replace(d, sources={"list": [], "rule": []}) for d in test], ["PER"])
+    said = {}
+    for weight in (0.0, 0.3, 1.0):
+        model.network_.weight.fill_(weight)
+        said[weight] = np.abs(model.predict_proba(test).probabilities - model.predict_proba(silent).probabilities).max()
+    assert said[0.0] < 1e-6 < said[0.3] < said[1.0]
+
+
+def test_dev_weighs_votes_of_sources_that_repeat_each_other(encoder: str) -> None:
+    def babbling(count: int, seed: int) -> Corpus:
+        """Three sources that say the same: half of the names, and every cat."""
+        made = []
+        for document in sentences(count, known=5, seed=seed):
+            cats = [Span(t, t + 1, "PER") for t, token in enumerate(document.tokens) if token == "cat"]
+            said = [*(document.sources["list"] or ()), *cats]
+            made.append(replace(document, sources={"list": said, "copy": said, "echo": said}))
+        return Corpus.from_documents(made, ["PER"])
+
+    train, dev = babbling(300, 0), babbling(100, 1)
+    model = make(encoder, epochs=4, batch_tokens=200).fit(train, dev)
+    chosen = float(model.network_.weight)
+    scores = {}
+    for weight in (chosen, 1.0):
+        model.network_.weight.fill_(weight)
+        scores[weight] = evaluate(dev, model.predict(dev), bootstrap=0).f1
+    assert scores[chosen] == max(scores.values()) == model.history_[-1]["f1"]
+
+
+@pytest.mark.parametrize("weight", [-0.1, 1.5])
+def test_weight_must_be_a_share(encoder: str, weight: float) -> None:
+    with pytest.raises(UsageError, match="weight is .*from 0 to 1"):
+        make(encoder, weight=weight).fit(sentences(5, known=5))
 
 
 def test_it_stops_when_dev_gains_nothing(encoder: str) -> None:

@@ -12,6 +12,7 @@ from tagweave.annotations import Annotations
 from tagweave.corpus import Corpus
 from tagweave.encoder import DEFAULT, require_bert
 from tagweave.encoder.embeddings import embed
+from tagweave.errors import UsageError
 from tagweave.evaluation import evaluate
 from tagweave.label_models.anchors import Counts, anchor_labels
 from tagweave.label_models.base import LabelModel, not_fitted
@@ -96,6 +97,10 @@ class ConditionalModel(LabelModel):
     statistics_: Counts | None = field(default=None, init=False, repr=False)
     scale_: NDArray[np.float32] | None = field(default=None, init=False, repr=False)
     network_: Any = field(default=None, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.weight <= 1:
+            raise UsageError(f"weight is {self.weight}: it must be from 0 to 1")
 
     def _features(self, corpus: Corpus) -> NDArray[np.float16]:
         return embed(corpus, self.encoder, layers=self.layers)
