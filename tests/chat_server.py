@@ -69,13 +69,19 @@ def chat_server(answer: Callable[[str, int], Response]) -> Iterator[ChatServer]:
                 state.times.append(time.monotonic())
                 state.at_once += 1
                 state.most_at_once = max(state.most_at_once, state.at_once)
+            self.counted = True
             try:
                 self.respond(state.answer(request["messages"][0]["content"], number))
             except OSError:
                 pass  # the client has gone
             finally:
-                with state.lock:
-                    state.at_once -= 1
+                self.leave()
+
+        def leave(self) -> None:
+            """Count this request no more: who has the last piece of a response may send the next request."""
+            with state.lock:
+                state.at_once -= self.counted
+            self.counted = False
 
         def respond(self, response: Response) -> None:
             size = -(-len(response.body) // response.pieces)
@@ -89,6 +95,8 @@ def chat_server(answer: Callable[[str, int], Response]) -> Iterator[ChatServer]:
             for start in range(0, len(response.body), size or 1):
                 if response.pieces > 1:
                     time.sleep(response.delay)
+                if start + size >= len(response.body):
+                    self.leave()
                 self.wfile.write(response.body[start : start + size])
                 self.wfile.flush()
 
