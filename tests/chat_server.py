@@ -44,13 +44,30 @@ class ChatServer:
     headers: list[dict[str, str]] = field(default_factory=list)
     paths: list[str] = field(default_factory=list)
     times: list[float] = field(default_factory=list)
-    at_once: int = 0
+    open: set[int] = field(default_factory=set)
     most_at_once: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
     def prompts(self) -> list[str]:
         return [request["messages"][0]["content"] for request in self.requests]
+
+    def begin(self, handler: BaseHTTPRequestHandler, request: dict[str, Any]) -> int:
+        """Note a request; the answer is its number."""
+        with self.lock:
+            number = len(self.requests)
+            self.requests.append(request)
+            self.headers.append(dict(handler.headers))
+            self.paths.append(handler.path)
+            self.times.append(time.monotonic())
+            self.open.add(number)
+            self.most_at_once = max(self.most_at_once, len(self.open))
+        return number
+
+    def end(self, number: int) -> None:
+        """Count a request no more: who has the last piece of a response may send the next one."""
+        with self.lock:
+            self.open.discard(number)
 
 
 @contextmanager
@@ -61,29 +78,15 @@ def chat_server(answer: Callable[[str, int], Response]) -> Iterator[ChatServer]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            with state.lock:
-                number = len(state.requests)
-                state.requests.append(request)
-                state.headers.append(dict(self.headers))
-                state.paths.append(self.path)
-                state.times.append(time.monotonic())
-                state.at_once += 1
-                state.most_at_once = max(state.most_at_once, state.at_once)
-            self.counted = True
+            number = state.begin(self, request)
             try:
-                self.respond(state.answer(request["messages"][0]["content"], number))
+                self.respond(state.answer(request["messages"][0]["content"], number), number)
             except OSError:
                 pass  # the client has gone
             finally:
-                self.leave()
+                state.end(number)
 
-        def leave(self) -> None:
-            """Count this request no more: who has the last piece of a response may send the next request."""
-            with state.lock:
-                state.at_once -= self.counted
-            self.counted = False
-
-        def respond(self, response: Response) -> None:
+        def respond(self, response: Response, number: int) -> None:
             size = -(-len(response.body) // response.pieces)
             if response.pieces == 1:
                 time.sleep(response.delay)
@@ -96,7 +99,7 @@ def chat_server(answer: Callable[[str, int], Response]) -> Iterator[ChatServer]:
                 if response.pieces > 1:
                     time.sleep(response.delay)
                 if start + size >= len(response.body):
-                    self.leave()
+                    state.end(number)
                 self.wfile.write(response.body[start : start + size])
                 self.wfile.flush()
 
