@@ -1,5 +1,6 @@
 """A corpus of parts as one whose columns lie on disk: it is the one that would be in memory."""
 
+import resource
 from dataclasses import replace
 
 import numpy as np
@@ -88,6 +89,19 @@ def test_soft_labels_are_for_all_or_none() -> None:
         StoredCorpus([plain, other]).whole()
     with pytest.raises(DataError, match="document 'a' has no soft labels, unlike those before it"):
         StoredCorpus([other, plain]).whole()
+
+
+def test_many_sources_need_no_files_of_their_own() -> None:
+    names = [f"s{number}" for number in range(300)]
+    votes = [Document(id, ["x"], sources={name: [Span(0, 1, "X")] for name in names}) for id in "ab"]
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    stored = StoredCorpus(Corpus.from_documents([document]) for document in votes)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (128, before[1]))
+        whole = stored.whole()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    assert list(whole) == votes
 
 
 def test_an_empty_corpus() -> None:

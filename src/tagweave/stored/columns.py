@@ -3,7 +3,7 @@
 import tempfile
 from collections.abc import Iterable
 from contextlib import ExitStack
-from dataclasses import fields, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import IO, Any
 
@@ -32,7 +32,7 @@ def joined(parts: Iterable[Corpus]) -> Corpus:
     """Consecutive parts of a corpus as one, whose columns lie in temporary files and are mapped into memory.
 
     What is not read takes no memory, and what was read gives its place back when others need it. The files have no
-    names, and go when nothing refers to the columns any more.
+    names, and go when nothing refers to the columns any more. Spans are held in memory.
 
     Args:
         parts: with the same types, sources and linking rules, as those of a `StoredCorpus` have.
@@ -77,6 +77,8 @@ class _Columns:
         """The last of the offsets so far, by their name."""
         self._present: set[str] = set()
         """Columns that any part has, of those that a part may lack."""
+        self._spans: dict[str, list[Annotations]] = {}
+        """Spans are few, and sources may be many: they are held."""
 
     def add(self, part: Corpus) -> None:
         """Append a part."""
@@ -87,18 +89,17 @@ class _Columns:
         self._extend_if("characters", places, part.characters is not None)
         for name, column in _named(part):
             if isinstance(column, SoftLabels):
-                self._extend(f"{name}.probabilities", column.probabilities)
-                continue
-            self._extend_offsets(f"{name}.offsets", column.offsets)
-            for field in ("ran", "starts", "ends", "type_ids"):
-                self._extend(f"{name}.{field}", getattr(column, field))
-            scores = np.full(len(column), np.nan, np.float32) if column.scores is None else column.scores
-            self._extend_if(f"{name}.scores", scores, column.scores is not None)
+                self._extend(name, column.probabilities)
+            else:
+                self._spans.setdefault(name, []).append(column)
 
     def corpus(self, like: Corpus) -> Corpus:
         """All parts, with the names and the kinds of columns of one of them."""
         offsets = self._mapped("offsets")
-        own = {name: self._column(name, column, like.types, offsets) for name, column in _named(like)}
+        own: dict[str, Any] = {name: Annotations.concatenate(spans) for name, spans in self._spans.items()}
+        for name, column in _named(like):
+            if isinstance(column, SoftLabels):
+                own[name] = SoftLabels(like.types, offsets, self._mapped(name))
         return replace(
             like,
             **{name: self._strings(name) for name in STRINGS},
@@ -109,12 +110,6 @@ class _Columns:
             sources=MappingProxyType({name: own[f"sources.{name}"] for name in like.sources}),
             links=MappingProxyType({name: own[f"links.{name}"] for name in like.links}),
         )
-
-    def _column(self, name: str, like: Column, types: tuple[str, ...], offsets: NDArray[np.int64]) -> Any:  # noqa: ANN401
-        if isinstance(like, SoftLabels):
-            return SoftLabels(types, offsets, self._mapped(f"{name}.probabilities"))
-        column = Annotations(**{field.name: self._mapped(f"{name}.{field.name}") for field in fields(Annotations)})
-        return column if f"{name}.scores" in self._present else replace(column, scores=None)
 
     def _extend(self, name: str, array: NDArray[Any]) -> None:
         try:
