@@ -121,6 +121,18 @@ class Observations:
             evidence[voted] += np.log(np.maximum(said[voted], _LEAST) @ emissions[position].T)
         return evidence
 
+    def of_votes(self) -> "Observations":
+        """The same without what `posteriors` say."""
+        soft = self.soft.copy()
+        soft[:, np.isin(self.soft_positions, self.posteriors)] = 0
+        return replace(self, soft=soft)
+
+    def log_judgement(self) -> NDArray[np.float64]:
+        """Log-probability of each label in what `posteriors` say, the mean over them, of shape [tokens, labels]."""
+        said = self.soft[:, np.isin(self.soft_positions, self.posteriors)].astype(np.float64)
+        logs: NDArray[np.float64] = np.log(np.maximum(said, _LEAST)).sum(axis=1) / max(len(self.posteriors), 1)
+        return logs
+
     def pattern_counts(self, weights: NDArray[np.floating]) -> NDArray[np.float64]:
         """Expected number of times that each hard source voted a pattern where the label was `i`.
 

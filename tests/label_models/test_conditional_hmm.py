@@ -88,6 +88,7 @@ def batch(labels: LabelSet) -> Batch:
         chance.normal(size=(7, 3)).astype(np.float16),
         np.array([2, 3, 4, 0, 1]),
         np.array([0, 3, 3, 5]),
+        1.0,
         torch.from_numpy(np.log(chance.random((5, len(labels))))),
         said.astype(np.float32),
         np.array([True, False, True, True, False]),

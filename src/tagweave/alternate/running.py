@@ -159,9 +159,7 @@ class Run:
         if teacher is not None:
             train, dev = taught(train, teacher), None if dev is None else taught(dev, teacher)
         say(f"round {number}: label model on {len(train.sources)} sources")
-        settings = self._plan.label_model
-        if last is not None:  # what silence means was chosen in phase I
-            settings = replace(settings, silence=last.label_model.silence_)
+        settings = self._plan.label_model if last is None else last.label_model.as_chosen()
         label_model = self._fit_label_model(self._place(number) / _LABEL_MODEL, settings, train, dev)
         labelled = label_model.predict(train)
         agreement = None if self._entities is None else evaluate(self._entities, labelled, bootstrap=0).f1

@@ -3,7 +3,7 @@
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -50,9 +50,10 @@ class LabelModel(ABC):
             model that learns what silence is worth chooses between `token` and `never` there.
         probabilities: how a source is read that gives a probability for every label, as a tagger does, see
             `tagweave.observations.Probabilities`.
-        trust: from 0 to 1, how far such a source is taken at its word (`SoftLabels.tempered`). A tagger that learned
-            from the other sources repeats them, so it is no independent witness; and most are surer than they should
-            be. 1 takes it as independent. With dev it is chosen there, and this wins ties.
+        trust: from 0 to 1, how far such a source is taken at its word: its share in what the model expects before any
+            vote (`ConfusionModel`), or the weight of what it says in comparison with the frequency of each label
+            (`SoftLabels.tempered`). A tagger that learned from the other sources repeats them, so it is no independent
+            witness; and most are surer than they should be. With dev it is chosen there, and this wins ties.
         seed: for models with chance in them; the same seed gives the same result on one machine.
         rates_: how often each label occurs in what each such source says, learned by `fit`.
         silence_: the meaning of silence that was given or chosen.
@@ -71,6 +72,8 @@ class LabelModel(ABC):
     """Whether what is learned adds up over parts of a corpus, so that it can be larger than memory."""
     tempers: ClassVar[bool] = True
     """Whether sources of probabilities come to the model tempered by `trust`; else it applies `trust` itself."""
+    tunes_trust: ClassVar[bool] = False
+    """Whether it chooses `trust` on dev by itself; else it is fitted once for each value."""
     weighs_silence: ClassVar[bool] = False
     """Whether it learns what the silence of each source is worth, so that dev can say if silence is a vote at all."""
     _whole: ClassVar[tuple[str, ...]] = ()
@@ -128,11 +131,12 @@ class LabelModel(ABC):
             dev: see `fit`.
         """
         self.types_, self.sources_, self.links_ = first(_names, parts)
-        self.rates_ = _rates(parts) if self.tempers and self.probabilities == "posteriors" else {}
+        rates = _rates(parts) if self.probabilities == "posteriors" else {}
+        self.rates_ = rates if self.tempers else {}
         silences, trusts = [self.silence or _SILENCES[0]], [self.trust]
         if dev is not None and self.silence is None and self.weighs_silence:
             silences = list(_SILENCES)
-        if dev is not None and self.rates_:
+        if dev is not None and rates and not self.tunes_trust:
             trusts = sorted(_TRUSTS, key=lambda trust: abs(trust - self.trust))
         self._fit_best(list(product(silences, trusts)), parts, dev)
         return self
@@ -230,6 +234,10 @@ class LabelModel(ABC):
         """The corpus with the types and sources of the fit, in their order."""
         types, sources = self._fitted()
         return corpus.select_sources(sources).with_types(types)
+
+    def as_chosen(self) -> Self:
+        """The same settings, with those that dev chose once for all in their place; not fitted."""
+        return replace(self, silence=self.silence_)
 
     def parameters(self) -> dict[str, NDArray[Any]]:
         """Learned arrays by name; empty for models that only count."""

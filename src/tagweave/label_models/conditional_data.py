@@ -31,8 +31,8 @@ class ConditionalData:
         self._observations = observations
         self._smoothed = _smoothed(corpus, observations) if model.observation_smoothing is not None else None
         emissions = model.learned().emissions
-        self._judged = _only_posteriors(observations).log_evidence(emissions)
-        self._voted = observations.log_evidence(emissions) - self._judged
+        self._judged = observations.log_judgement()
+        self._voted = observations.of_votes().log_evidence(emissions)
         if model.emissions == "token":
             self._voted[:] = 0
 
@@ -62,11 +62,13 @@ class ConditionalData:
         offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         rows = np.repeat(self._corpus.offsets[documents] - offsets[:-1], lengths) + np.arange(offsets[-1])
         network = self._model.network_
-        evidence = float(network.weight) * self._voted[rows] + float(network.trust) * self._judged[rows]
+        trust = float(network.trust) if len(self._observations.posteriors) else 0.0
+        evidence = float(network.weight) * self._voted[rows] + trust * self._judged[rows]
         return Batch(
             self._features,
             rows,
             offsets,
+            1 - trust,
             torch.from_numpy(evidence).float(),
             self._said(rows).astype(np.float32),
             self._silent[rows],
@@ -102,14 +104,6 @@ class ConditionalData:
     def describe(self, documents: NDArray[np.int64]) -> str:
         """The ids of the documents in a batch."""
         return ", ".join(repr(self._corpus.ids[int(index)].as_py()) for index in documents)
-
-
-def _only_posteriors(observations: Observations) -> Observations:
-    """The observations without all that is a vote."""
-    votes = np.full_like(observations.votes, ABSTAIN)
-    soft = observations.soft.copy()
-    soft[:, ~np.isin(observations.soft_positions, observations.posteriors)] = 0
-    return replace(observations, votes=votes, soft=soft)
 
 
 def _all_silent(corpus: Corpus, state_space: StateSpace) -> NDArray[np.bool_]:

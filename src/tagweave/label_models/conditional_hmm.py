@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import product
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,7 @@ from tagweave.progress import say, track
 from tagweave.report import Table
 from tagweave.soft_labels import SoftLabels
 
-_MISSED, _TRUST = (0.003, 0.01, 0.03, 0.1, 0.3, 0.6, 1.0), (0.25, 0.5, 1.0)
+_MISSED, _TRUST = (0.003, 0.01, 0.03, 0.1, 0.3, 0.6, 1.0), (0.25, 0.5, 0.75, 1.0)
 _WEIGHT = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 """Values of `missed`, `trust` and `weight` among which dev chooses."""
 
@@ -53,9 +53,9 @@ class ConditionalModel(LabelModel):
         missed: probability that all sources are silent on an entity: what an entity costs that nobody voted for,
             once for the whole of it. With dev it is chosen there, and this is the value in training. None reads the
             silence of all sources as votes for O.
-        missed_taught: the same where a tagger is among the sources, which tells of entities that the others miss.
-        trust: weight of what a source says that gives a probability for every label; with dev chosen there, together
-            with `missed`.
+        trust: share of a source that gives a probability for every label in what is expected of a token before any
+            vote; the network has the rest, as in `ConfusionModel`. Both have read the same text, so their opinions are
+            pooled, not multiplied. With dev chosen there, together with `missed`.
         weight: weight of the votes of all other sources, as an exponent of their probability. Sources that repeat each
             other are no independent witnesses, and many of them outvote what the text says; with dev chosen there.
         edge: probability that an entity goes on where the sources begin or cease to speak.
@@ -71,6 +71,7 @@ class ConditionalModel(LabelModel):
     """
 
     tempers: ClassVar[bool] = False
+    tunes_trust: ClassVar[bool] = True
     weighs_silence: ClassVar[bool] = True
     chained: ClassVar[bool]
 
@@ -83,7 +84,6 @@ class ConditionalModel(LabelModel):
     batch_tokens: int = 4096
     pull: float = 0.1
     missed: float | None = 0.3
-    missed_taught: float = 0.1
     weight: float = 1.0
     edge: float = 0.02
     sharpening: float = 0.0
@@ -114,7 +114,7 @@ class ConditionalModel(LabelModel):
             strength=self.strength,
             smoothing=self.smoothing,
             probabilities=self.probabilities,
-            trust=1.0,
+            trust=self.trust,
         ).fit(corpus)
         learned = hmm.learned()
         if not self.chained:
@@ -125,7 +125,7 @@ class ConditionalModel(LabelModel):
         self.network_.trust.fill_(self.trust)
         self.network_.weight.fill_(self.weight)
         if self.missed is not None:
-            self.network_.missed.fill_(self.missed_taught if _is_taught(corpus) else self.missed)
+            self.network_.missed.fill_(self.missed)
         network = self._network()
         data = ConditionalData(self, corpus, features)
         best: tuple[float, dict[str, Any]] = (-1.0, {})
@@ -236,6 +236,10 @@ class ConditionalModel(LabelModel):
         empty = [np.zeros((0, *self._network().legal.shape[:axes])) for axes in (1, 2, 1)]
         joined = [np.concatenate(arrays) for arrays in (zip(*parts, strict=True) if parts else [[e] for e in empty])]
         return infer(Potentials(*joined), corpus, self.labels, self.decoding)
+
+    def as_chosen(self) -> Self:
+        """The same settings, with `silence` and `weight` as dev chose them; not fitted."""
+        return replace(super().as_chosen(), weight=round(float(self._network().weight), 6))
 
     def parameters(self) -> dict[str, NDArray[Any]]:
         """Statistics of the anchor, scale of the embeddings, weights of the network."""

@@ -49,6 +49,7 @@ class Batch(NamedTuple):
         features: embeddings of a whole corpus in half precision, of shape [tokens of the corpus, width].
         rows: which of them are those of the batch, of shape [tokens].
         offsets: of shape [documents + 1].
+        own: share of the network in what is expected of a token; the rest is that of a tagger, and in `evidence`.
         evidence: log-probability of what does not depend on the embedding, of shape [tokens, labels].
         said: votes as distributions of shape [tokens, sources, labels], rows of zeros where there is none; only for
             token-wise emissions.
@@ -58,6 +59,7 @@ class Batch(NamedTuple):
     features: NDArray[np.float16]
     rows: NDArray[np.int64]
     offsets: NDArray[np.int64]
+    own: float
     evidence: Tensor
     said: NDArray[np.float32]
     silent: NDArray[np.bool_]
@@ -76,7 +78,7 @@ class ConditionalNetwork(nn.Module):
 
     Attributes:
         missed: the probability of an entity that all sources miss.
-        trust: weight of what a tagger among the sources says.
+        trust: share of a tagger among the sources in what is expected of a token.
         weight: weight of the votes of all other sources.
         scale: mean and inverse deviation of embeddings, of shape [2, width]; the layers see what is normalised by it.
     """
@@ -151,7 +153,9 @@ class ConditionalNetwork(nn.Module):
     def _moves(self, batch: Batch, scores: Tensor) -> Tensor:
         """What each label after each label adds, of shape [tokens, labels, labels]."""
         moves = log_moves(scores, self.base + self.bias, Places.of(batch.offsets), self.shape.context)
-        if not self.shape.chained:
+        if batch.own < 1:
+            moves = moves.masked_fill(moves.isinf(), 0) * batch.own + self.legal
+        elif not self.shape.chained:
             moves = moves + self.legal
         return moves if self.shape.missed is None else moves + self._silence(batch)
 

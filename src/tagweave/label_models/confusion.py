@@ -6,7 +6,7 @@ maximisation, the record of the objective, sources that are taken at their word.
 """
 
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -20,8 +20,8 @@ from tagweave.label_models.crossings import without_crossings
 from tagweave.label_models.iterative import IterativeModel
 from tagweave.label_models.restoring import Axis
 from tagweave.label_models.tables import confusion_tables
-from tagweave.observations import Observations, each_batch, likelihoods, observe
-from tagweave.parts import mapped
+from tagweave.observations import Observations, each_batch, observe
+from tagweave.parts import first, mapped
 from tagweave.progress import track
 from tagweave.report import Table
 from tagweave.stored import observed
@@ -29,7 +29,12 @@ from tagweave.stored import observed
 
 @dataclass(kw_only=True)
 class ConfusionModel(IterativeModel):
-    """A label model whose sources vote independently of each other given the label of the token.
+    r"""A label model whose sources vote independently of each other given the label of the token.
+
+    A source that gives a probability \(q_{ti}\) for every label, as a tagger does, is taken at its word: it has no
+    matrix, but a share \(\lambda\), its `trust`, in what is expected of a token before any vote. There \(p^{1 -
+    \lambda} q_t^\lambda\) takes the place of the model's own \(p\), which is \(p(z_t \mid z_{t-1})\) in a chain. As
+    votes such probabilities would count twice what both know: how frequent labels are and which follow each other.
 
     Attributes:
         iterations: most iterations of EM.
@@ -40,6 +45,7 @@ class ConfusionModel(IterativeModel):
     """
 
     adds_up: ClassVar[bool] = True
+    tempers: ClassVar[bool] = False
     weighs_silence: ClassVar[bool] = True
 
     iterations: int = 20
@@ -66,12 +72,12 @@ class ConfusionModel(IterativeModel):
     def _fit(self, parts: Iterable[Corpus], dev: Corpus | None) -> None:
         parts = mapped(without_crossings, parts)
         said = observed(self._observe, parts)
-        fixed = likelihoods(said)
-        priors, first = self._begin(parts, said)
-        self._take(first, fixed)
+        fixed = first(Observations.of_no_token, said).posteriors.tolist()
+        priors, begun = self._begin(parts, said)
+        self._take(begun, fixed)
         for iteration in track(range(self.iterations), "EM", self.iterations):
             expected, log_likelihood = self._expect_all(said)
-            self._record(iteration, log_likelihood, priors, list(fixed))
+            self._record(iteration, log_likelihood, priors, fixed)
             if self.converged:
                 break
             self._take((priors + expected).normalised(), fixed)
@@ -91,10 +97,19 @@ class ConfusionModel(IterativeModel):
             objective += float((counts[counts > 0] * np.log(learned[counts > 0])).sum())
         self.history_.append({"iteration": iteration, "log_likelihood": log_likelihood, "objective": objective})
 
-    def _take(self, learned: Counts, fixed: Mapping[int, NDArray[np.float64]]) -> None:
-        for source, emissions in fixed.items():
-            learned.emissions[source] = emissions
+    def _take(self, learned: Counts, fixed: Sequence[int]) -> None:
+        learned.emissions[list(fixed)] = np.eye(learned.emissions.shape[-1])
         self.statistics_ = learned
+
+    def _log_weights(self, observations: Observations) -> NDArray[np.float64]:
+        """The weight of each label on each token, where labels do not depend on each other."""
+        learned, trust = self.learned(), self._trust(observations)
+        expected = (1 - trust) * np.log(learned.start) + trust * observations.log_judgement()
+        return expected + observations.of_votes().log_evidence(learned.emissions)
+
+    def _trust(self, observations: Observations) -> float:
+        """The share of sources that are taken at their word in what is expected before any vote."""
+        return self.trust_ if len(observations.posteriors) else 0.0
 
     def learned(self) -> Counts:
         """Start, transitions and emissions; rows sum to one."""
@@ -110,7 +125,7 @@ class ConfusionModel(IterativeModel):
         return {"start": ("labels",), "transitions": ("labels", "labels"), "emissions": ("sources", "labels", "labels")}
 
     def _restore(self, parameters: Mapping[str, NDArray[Any]]) -> None:
-        self._take(Counts(parameters["start"], parameters["transitions"], parameters["emissions"]), {})
+        self._take(Counts(parameters["start"], parameters["transitions"], parameters["emissions"]), [])
 
     def tables(self) -> list[Table]:
         """The confusion of each source."""

@@ -32,8 +32,7 @@ class DawidSkene(ConfusionModel):
 
     with the share \(\pi\) of each label: the `HMM` without its chain. Learned by expectation maximisation with
     Dirichlet priors; the likelihood with the priors never falls. Sources that abstain on a token say nothing there. A
-    source that gives a probability for every label is taken at its word, by Bayes' rule
-    (`tagweave.observations.likelihoods`).
+    source that gives a probability for every label is taken at its word (`ConfusionModel`).
 
     The published model starts from a majority vote and has no priors. It then cannot tell types apart for which sources
     of one type each vote: it learns that these say their type whatever the entity is, and loses half of the F1 on
@@ -77,13 +76,10 @@ class DawidSkene(ConfusionModel):
             counted = counted + votes
         return priors, counted.normalised()
 
-    def _log_weights(self, observations: Observations) -> NDArray[np.float64]:
-        learned = self.learned()
-        return np.log(learned.start) + observations.log_evidence(learned.emissions)
-
     def _expect(self, part: Observations) -> tuple[Counts, float]:
         probabilities, log_likelihood = posterior(self._log_weights(part))
-        return _without_chain(probabilities.sum(axis=0), part.counts(probabilities)), float(log_likelihood.sum())
+        shares = (1 - self._trust(part)) * probabilities.sum(axis=0)
+        return _without_chain(shares, part.counts(probabilities)), float(log_likelihood.sum())
 
     def _infer(self, corpus: Corpus, features: NDArray[Any] | None) -> tuple[SoftLabels, Annotations]:
         observations = self._observe(without_crossings(corpus))
@@ -98,7 +94,7 @@ class DawidSkene(ConfusionModel):
         return {"shares": ("labels",), "emissions": ("sources", "labels", "labels")}
 
     def _restore(self, parameters: Mapping[str, NDArray[Any]]) -> None:
-        self._take(_without_chain(parameters["shares"], parameters["emissions"]), {})
+        self._take(_without_chain(parameters["shares"], parameters["emissions"]), [])
 
     def tables(self) -> list[Table]:
         """The confusion of each source, and the shares of the labels."""

@@ -33,7 +33,7 @@ class HMM(ConfusionModel):
     The model of Lison et al. (ACL 2020) with the M-step of Li et al. (2021, appendix A.2), learned by expectation
     maximisation with Dirichlet priors: the likelihood with the priors never falls. First values and priors come from
     an anchor, see `tagweave.label_models.anchors`. Sources that abstain on a token say nothing there. A source that
-    gives a probability for every label is taken at its word, by Bayes' rule (`tagweave.observations.likelihoods`).
+    gives a probability for every label is taken at its word (`ConfusionModel`).
 
     With `source_priors` the precision and recall of each source, set by hand, take the place of the anchor, as in
     Lison et al. (`tagweave.label_models.source_priors` has the formula). Their model is
@@ -89,16 +89,18 @@ class HMM(ConfusionModel):
         learned = self.learned()
         with np.errstate(divide="ignore"):
             start, transitions = np.log(learned.start), np.log(learned.transitions)
-        evidence = observations.log_evidence(learned.emissions)
+        evidence = observations.of_votes().log_evidence(learned.emissions)
         if self.only_observed:
             evidence[~observed(observations)] = -np.inf
-        return Potentials(start, transitions, evidence)
+        trust = self._trust(observations)
+        return Potentials(start, transitions, evidence).pooled(observations.log_judgement(), trust)
 
     def _expect(self, part: Observations) -> tuple[Counts, float]:
         posterior = chain.forward_backward(*self._potentials(part), part.offsets, pairs="sum")
-        first = part.offsets[:-1][np.diff(part.offsets) > 0]
+        first, own = part.offsets[:-1][np.diff(part.offsets) > 0], 1 - self._trust(part)
         moves = np.asarray(posterior.pair_marginals)
-        counted = Counts(posterior.marginals[first].sum(axis=0), moves, part.counts(posterior.marginals))
+        starts = posterior.marginals[first].sum(axis=0)
+        counted = Counts(own * starts, own * moves, part.counts(posterior.marginals))
         return counted, float(posterior.log_partition.sum())
 
     def _infer(self, corpus: Corpus, features: NDArray[Any] | None) -> tuple[SoftLabels, Annotations]:

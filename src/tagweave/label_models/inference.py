@@ -22,6 +22,29 @@ class Potentials(NamedTuple):
     transitions: NDArray[np.floating]
     evidence: NDArray[np.floating]
 
+    def pooled(self, judgement: NDArray[np.floating], trust: float) -> "Potentials":
+        r"""Expect what a judgement says in place of what the chain says, so far as it is trusted.
+
+        What chain and judge expect of a token, before any vote, is one opinion of two, their logarithmic pool:
+        \(p(z_t \mid z_{t-1})^{1 - \lambda} \, q_t(z_t)^\lambda\).
+
+        Args:
+            judgement: log-probability of each label, of shape [tokens, labels].
+            trust: the share \(\lambda\) of the judgement, from 0 to 1.
+        """
+        start, transitions = (weighted(logs, 1 - trust) for logs in (self.start, self.transitions))
+        return Potentials(start, transitions, self.evidence + trust * judgement)
+
+
+def weighted(logs: NDArray[np.floating], weight: float) -> NDArray[np.floating]:
+    """Logarithms of powers, where what is impossible stays so.
+
+    >>> weighted(np.array([-2.0, -np.inf]), 0.0).tolist()
+    [-0.0, -inf]
+    """
+    products: NDArray[np.floating] = np.where(np.isfinite(logs), weight * np.where(np.isfinite(logs), logs, 0), logs)
+    return products
+
 
 def infer(potentials: Potentials, corpus: Corpus, labels: LabelSet, decoder: Decoder) -> tuple[SoftLabels, Annotations]:
     """Soft labels in BIO, and entities, of the corpus that the potentials are for."""

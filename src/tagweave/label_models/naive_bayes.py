@@ -21,6 +21,7 @@ from tagweave.label_models.confusion import ConfusionModel
 from tagweave.label_models.crossings import without_crossings
 from tagweave.label_models.independent import balance_table, infer_tokens, posterior
 from tagweave.label_models.restoring import Axis
+from tagweave.label_models.tables import at_its_word
 from tagweave.observations import Observations
 from tagweave.parts import each
 from tagweave.report import Cell, Table
@@ -51,7 +52,7 @@ class NaiveBayes(ConfusionModel):
     speaks. With `never` the sources that are silent outvote those that see an entity.
 
     Spans that cross those of other sources are left out first (`without_crossings`). A source that gives a
-    probability for every label is taken at its word, by Bayes' rule (`tagweave.observations.likelihoods`).
+    probability for every label is taken at its word (`ConfusionModel`).
 
     Use it when you want the classical baseline of weak supervision. `HMM` knows the same and how labels follow each
     other. In the bio state space the model treats I after B like any other mistake and loses to a majority vote. It
@@ -108,17 +109,14 @@ class NaiveBayes(ConfusionModel):
     def _expect(self, part: Observations) -> tuple[Counts, float]:
         probabilities, log_sums = posterior(self._log_weights(part))
         right, wrong = judge(part, probabilities, self.learned().emissions)
-        return self._counts(probabilities.sum(axis=0), right, wrong), float(log_sums.sum())
+        balance = (1 - self._trust(part)) * probabilities.sum(axis=0)
+        return self._counts(balance, right, wrong), float(log_sums.sum())
 
     def _counts(self, balance: NDArray[np.float64], right: NDArray[np.float64], wrong: NDArray[np.float64]) -> Counts:
         """Counts whose rows, normalised, give the accuracies; one accuracy for all labels has the same in each row."""
         if self.accuracies == "source":
             right, wrong = (np.broadcast_to(n.mean(axis=1, keepdims=True), n.shape) for n in (right, wrong))
         return Counts(balance, np.zeros((0, len(balance))), confusion(right, wrong))
-
-    def _log_weights(self, observations: Observations) -> NDArray[np.float64]:
-        learned = self.learned()
-        return np.log(learned.start) + observations.log_evidence(learned.emissions)
 
     def _infer(self, corpus: Corpus, features: NDArray[Any] | None) -> tuple[SoftLabels, Annotations]:
         observations = self._observe(without_crossings(corpus))
@@ -144,7 +142,7 @@ class NaiveBayes(ConfusionModel):
 
     def _restore(self, parameters: Mapping[str, NDArray[Any]]) -> None:
         balance = parameters["balance"]
-        self._take(Counts(balance, np.zeros((0, len(balance))), parameters["emissions"]), {})
+        self._take(Counts(balance, np.zeros((0, len(balance))), parameters["emissions"]), [])
         self.propensities_ = parameters["propensities"]
 
     def tables(self) -> list[Table]:
@@ -155,7 +153,7 @@ class NaiveBayes(ConfusionModel):
         learned = self.learned()
         rows: list[tuple[Cell, ...]] = []
         for name, speaks, matrix in zip(self._fitted()[1], self.propensities(), learned.emissions, strict=True):
-            judged = not np.allclose(matrix.sum(axis=1), 1)
+            judged = at_its_word(matrix)
             rows.append((name, 100 * float(speaks), *(None if judged else 100 * float(p) for p in np.diag(matrix))))
         title = "How often a source speaks, and how often it is then right where the label is ..., in percent"
         table = Table(title, ("", "speaks", *self.labels.names), tuple(rows))

@@ -7,8 +7,13 @@ from tagweave.labels import LabelSet
 from tagweave.report import Cell, Table
 
 
+def at_its_word(matrix: NDArray[np.floating]) -> bool:
+    """Whether the emissions of a source are those of one that is taken at its word, and has no matrix."""
+    return np.array_equal(matrix, np.eye(len(matrix)))
+
+
 def confusion_tables(sources: tuple[str, ...], emissions: NDArray[np.floating], labels: LabelSet) -> list[Table]:
-    """One table a source: the probability of each vote under each true label.
+    """One table a source that has a matrix: the probability of each vote under each true label.
 
     Args:
         sources: names, of the first axis of `emissions`.
@@ -18,6 +23,7 @@ def confusion_tables(sources: tuple[str, ...], emissions: NDArray[np.floating], 
     return [
         _matrix(f"What {source} says (columns) where the label is ... (rows), in percent", matrix, labels.names)
         for source, matrix in zip(sources, emissions, strict=True)
+        if not at_its_word(matrix)
     ]
 
 
