@@ -47,7 +47,7 @@ A source that did not run on a document always abstains there.
 Probabilities = Literal["posteriors", "votes"]
 """How a source is read that gives a probability for every label on every token, as a tagger does.
 
-- `posteriors`: at its word, by Bayes' rule (`likelihoods`).
+- `posteriors`: at its word (`tagweave.label_models.confusion.ConfusionModel`, or `likelihoods`).
 - `votes`: as a vote that is spread over labels, with a confusion matrix like any other source.
 """
 

@@ -16,8 +16,10 @@ from tagweave.errors import UsageError
 from tagweave.evaluation import evaluate
 from tagweave.label_models import HMM, ConditionalHMM, ConditionalIID
 from tagweave.label_models.anchors import Counts
+from tagweave.label_models.conditional_data import ConditionalData
 from tagweave.label_models.conditional_network import Batch, ConditionalNetwork, Shape
 from tagweave.labels import LabelSet
+from tagweave.observations import observe
 from tagweave.soft_labels import SoftLabels
 
 NAMES = "Ada Bo Cy Dee Eve Flo Gil Hal Ida Jo".split()
@@ -81,14 +83,14 @@ def network(labels: LabelSet, **changes: Any) -> tuple[ConditionalNetwork, Count
     return made.double(), counted
 
 
-def batch(labels: LabelSet) -> Batch:
+def batch(labels: LabelSet, own: float = 1.0) -> Batch:
     chance = np.random.default_rng(1)
     said = np.eye(len(labels))[chance.integers(0, len(labels), (5, 2))]
     return Batch(
         chance.normal(size=(7, 3)).astype(np.float16),
         np.array([2, 3, 4, 0, 1]),
         np.array([0, 3, 3, 5]),
-        1.0,
+        own,
         torch.from_numpy(np.log(chance.random((5, len(labels))))),
         said.astype(np.float32),
         np.array([True, False, True, True, False]),
@@ -104,6 +106,22 @@ def test_potentials_are_distributions_without_silence(state_space: Any) -> None:
     assert (moves.exp().detach().numpy()[:, ~labels.legal_moves] == 0).all()
     np.testing.assert_allclose(start[0].detach(), moves[0, 0].detach())
     assert not start[1].any(), "an empty document has no start"
+
+
+@pytest.mark.parametrize("chained", [True, False])
+@pytest.mark.parametrize("own", [0.0, 0.3])
+def test_what_a_tagger_expects_takes_the_place_of_moves_but_not_of_the_price_of_silence(
+    own: float, chained: bool
+) -> None:
+    labels = LabelSet(("A", "B"))
+    made, _ = network(labels, chained=chained, by_move=False)
+    quiet, _ = network(labels, chained=chained, by_move=False, missed=None)
+    whole, shared, expected = made(batch(labels)), made(batch(labels, own)), quiet(batch(labels)).transitions
+    legal = torch.from_numpy(labels.legal_moves)
+    taken = (whole.transitions - shared.transitions)[:, legal]
+    np.testing.assert_allclose(taken.detach(), ((1 - own) * expected)[:, legal].detach(), atol=1e-6)
+    assert (shared.transitions[:, ~legal] == -torch.inf).all()
+    assert torch.isfinite(torch.autograd.grad(shared.transitions[:, legal].sum(), made.bias)[0]).all()
 
 
 def test_before_it_learns_it_is_the_anchor() -> None:
@@ -239,3 +257,27 @@ def test_a_tagger_among_the_sources_is_heard_where_others_are_silent(encoder: st
     alone = make(encoder, epochs=1).fit(train).predict(train)
     together = make(encoder, epochs=1, trust=1.0).fit(taught).predict(taught)
     assert recall(together, train) > recall(alone, train) + 0.3
+
+
+@pytest.mark.parametrize("kind", [ConditionalHMM, ConditionalIID])
+def test_a_tagger_shares_what_is_expected_of_each_token(encoder: str, kind: type) -> None:
+    train = sentences(30, known=4)
+    said = np.random.default_rng(0).dirichlet(np.full(3, 0.5), int(train.offsets[-1])).astype(np.float32)
+    taught = train.with_source("tagger", SoftLabels(("PER",), train.offsets, said))
+    model = make(encoder, kind, epochs=1, missed=None, trust=0.4).fit(taught)
+    data = ConditionalData(model, taught, model._features(taught))
+    [documents] = data.in_order()
+    with torch.no_grad():
+        found = model.network_(data.batch(documents)).evidence.numpy()
+    votes = observe(taught, "bio").of_votes().log_evidence(model.learned().emissions)
+    np.testing.assert_allclose(found, votes + 0.4 * np.log(np.maximum(said, 1e-6)), atol=1e-4)
+
+
+def test_what_dev_chose_once_is_what_a_later_fit_begins_with(encoder: str) -> None:
+    train = sentences(40, known=4)
+    model = make(encoder, epochs=1).fit(train, train)
+    model.network_.weight.fill_(0.2)
+    model.silence_ = "never"
+    chosen = model.as_chosen()
+    assert chosen.settings() == {**model.settings(), "weight": 0.2, "silence": "never"}
+    assert chosen.types_ is None, "settings are not fitted themselves"
