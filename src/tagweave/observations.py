@@ -123,14 +123,16 @@ class Observations:
 
     def of_votes(self) -> "Observations":
         """The same without what `posteriors` say."""
+        if not len(self.posteriors):
+            return self
         soft = self.soft.copy()
         soft[:, np.isin(self.soft_positions, self.posteriors)] = 0
         return replace(self, soft=soft)
 
     def log_judgement(self) -> NDArray[np.float64]:
-        """Log-probability of each label in what `posteriors` say, the mean over them, of shape [tokens, labels]."""
+        """Log-probability of each label in what `posteriors` say, the sum over them, of shape [tokens, labels]."""
         said = self.soft[:, np.isin(self.soft_positions, self.posteriors)].astype(np.float64)
-        logs: NDArray[np.float64] = np.log(np.maximum(said, _LEAST)).sum(axis=1) / max(len(self.posteriors), 1)
+        logs: NDArray[np.float64] = np.log(np.maximum(said, _LEAST)).sum(axis=1)
         return logs
 
     def pattern_counts(self, weights: NDArray[np.floating]) -> NDArray[np.float64]:

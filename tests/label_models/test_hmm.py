@@ -32,11 +32,13 @@ def simulated(sentences: int = 300, seed: int = 0) -> Corpus:
     return Corpus.from_documents(documents, types[1:])
 
 
-def with_tagger(corpus: Corpus) -> Corpus:
-    """With one more source, which gives a probability for every label."""
-    chance = np.random.default_rng(7)
-    said = chance.dirichlet(np.full(5, 0.3), int(corpus.offsets[-1])).astype(np.float32)
-    return corpus.with_source("tagger", SoftLabels(corpus.types, corpus.offsets, said))
+def with_taggers(corpus: Corpus, count: int) -> Corpus:
+    """With more sources, which give a probability for every label."""
+    for number in range(count):
+        chance = np.random.default_rng(number)
+        said = chance.dirichlet(np.full(5, 0.3), int(corpus.offsets[-1])).astype(np.float32)
+        corpus = corpus.with_source(f"tagger {number}", SoftLabels(corpus.types, corpus.offsets, said))
+    return corpus
 
 
 def labels_of(corpus: Corpus) -> list[tuple[int, int, int, str]]:
@@ -60,27 +62,27 @@ def test_the_objective_never_falls(state_space: str, silence: str, strength: flo
 
 @pytest.mark.parametrize("trust", [0.0, 0.4, 1.0])
 def test_the_objective_never_falls_beside_a_tagger(trust: float) -> None:
-    model = HMM(silence="never", iterations=30, tolerance=0, strength=0.1, trust=trust).fit(with_tagger(simulated(100)))
+    model = HMM(silence="never", iterations=30, tolerance=0, strength=0.1, trust=trust)
+    model.fit(with_taggers(simulated(100), 1))
     history = [record["objective"] for record in model.history_]
     assert len(history) > 3
     assert all(later >= earlier - 1e-9 * abs(earlier) for earlier, later in zip(history, history[1:], strict=False))
     assert [table.title.split()[1] for table in model.tables()[:-1]] == ["reliable", "confused", "narrow"]
 
 
-@pytest.mark.parametrize("trust", [None, 0.0, 0.4, 1.0])
-def test_likelihood_is_the_sum_over_all_label_sequences(trust: float | None) -> None:
-    corpus = simulated(60) if trust is None else with_tagger(simulated(60))
-    model = HMM(state_space="io", silence="never", iterations=3, tolerance=0, trust=trust or 0.0).fit(corpus)
+@pytest.mark.parametrize(("taggers", "trust"), [(0, 0.4), (1, 0.0), (1, 0.4), (1, 1.0), (2, 0.4), (2, 0.75)])
+def test_likelihood_is_the_sum_over_all_label_sequences(taggers: int, trust: float) -> None:
+    corpus = with_taggers(simulated(60), taggers)
+    model = HMM(state_space="io", silence="never", iterations=3, tolerance=0, trust=trust).fit(corpus)
     short = corpus.subset([number for number in range(60) if np.diff(corpus.offsets)[number] <= 6][:5])
     start, transitions, emissions = model.learned().arrays()
-    if trust is not None:
-        start, transitions = start ** (1 - trust), transitions ** (1 - trust)
+    own = max(0, 1 - taggers * trust)
+    start, transitions = start**own, transitions**own
     observations = observe(short.select_sources(["reliable", "confused", "narrow"]), "io", "never")
     evidence = np.exp(observations.log_evidence(emissions[:3]))
-    if trust is not None:
-        tagger = short.sources["tagger"]
-        assert isinstance(tagger, SoftLabels)
-        evidence *= np.maximum(tagger.io(), 1e-6) ** trust
+    for tagger in short.sources.values():
+        if isinstance(tagger, SoftLabels):
+            evidence *= np.maximum(tagger.io(), 1e-6) ** trust
     marginals = np.zeros_like(evidence)
     for first, last in zip(short.offsets[:-1], short.offsets[1:], strict=True):
         for path in product(range(3), repeat=int(last - first)):

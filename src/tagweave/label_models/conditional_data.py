@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from tagweave.annotations import Annotations
 from tagweave.corpus import Corpus
 from tagweave.label_models.crossings import without_crossings
+from tagweave.label_models.inference import own_share
 from tagweave.labels import StateSpace
 from tagweave.observations import ABSTAIN, Observations, observe
 
@@ -62,13 +63,13 @@ class ConditionalData:
         offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         rows = np.repeat(self._corpus.offsets[documents] - offsets[:-1], lengths) + np.arange(offsets[-1])
         network = self._model.network_
-        trust = float(network.trust) if len(self._observations.posteriors) else 0.0
+        trust = float(network.trust)
         evidence = float(network.weight) * self._voted[rows] + trust * self._judged[rows]
         return Batch(
             self._features,
             rows,
             offsets,
-            1 - trust,
+            own_share(trust, len(self._observations.posteriors)),
             torch.from_numpy(evidence).float(),
             self._said(rows).astype(np.float32),
             self._silent[rows],

@@ -124,8 +124,6 @@ class ConditionalModel(LabelModel):
         self._take(learned, _scale(features))
         self.network_.trust.fill_(self.trust)
         self.network_.weight.fill_(self.weight)
-        if self.missed is not None:
-            self.network_.missed.fill_(self.missed)
         network = self._network()
         data = ConditionalData(self, corpus, features)
         best: tuple[float, dict[str, Any]] = (-1.0, {})

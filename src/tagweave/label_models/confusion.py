@@ -17,6 +17,7 @@ from tagweave.corpus import Corpus
 from tagweave.label_models.anchors import Counts
 from tagweave.label_models.base import not_fitted
 from tagweave.label_models.crossings import without_crossings
+from tagweave.label_models.inference import own_share
 from tagweave.label_models.iterative import IterativeModel
 from tagweave.label_models.restoring import Axis
 from tagweave.label_models.tables import confusion_tables
@@ -33,8 +34,9 @@ class ConfusionModel(IterativeModel):
 
     A source that gives a probability \(q_{ti}\) for every label, as a tagger does, is taken at its word: it has no
     matrix, but a share \(\lambda\), its `trust`, in what is expected of a token before any vote. There \(p^{1 -
-    \lambda} q_t^\lambda\) takes the place of the model's own \(p\), which is \(p(z_t \mid z_{t-1})\) in a chain. As
-    votes such probabilities would count twice what both know: how frequent labels are and which follow each other.
+    \lambda} q_t^\lambda\) takes the place of the model's own \(p\), which is \(p(z_t \mid z_{t-1})\) in a chain; of
+    \(n\) such sources each has that share, and the model \(\max(0, 1 - n \lambda)\). As votes such probabilities would
+    count twice what both know: how frequent labels are and which follow each other.
 
     Attributes:
         iterations: most iterations of EM.
@@ -103,13 +105,13 @@ class ConfusionModel(IterativeModel):
 
     def _log_weights(self, observations: Observations) -> NDArray[np.float64]:
         """The weight of each label on each token, where labels do not depend on each other."""
-        learned, trust = self.learned(), self._trust(observations)
-        expected = (1 - trust) * np.log(learned.start) + trust * observations.log_judgement()
-        return expected + observations.of_votes().log_evidence(learned.emissions)
+        learned = self.learned()
+        expected = self._own_share(observations) * np.log(learned.start)
+        weights = expected + observations.of_votes().log_evidence(learned.emissions)
+        return weights + self.trust_ * observations.log_judgement() if len(observations.posteriors) else weights
 
-    def _trust(self, observations: Observations) -> float:
-        """The share of sources that are taken at their word in what is expected before any vote."""
-        return self.trust_ if len(observations.posteriors) else 0.0
+    def _own_share(self, observations: Observations) -> float:
+        return own_share(self.trust_, len(observations.posteriors))
 
     def learned(self) -> Counts:
         """Start, transitions and emissions; rows sum to one."""

@@ -92,12 +92,14 @@ class HMM(ConfusionModel):
         evidence = observations.of_votes().log_evidence(learned.emissions)
         if self.only_observed:
             evidence[~observed(observations)] = -np.inf
-        trust = self._trust(observations)
-        return Potentials(start, transitions, evidence).pooled(observations.log_judgement(), trust)
+        potentials = Potentials(start, transitions, evidence)
+        if not len(observations.posteriors):
+            return potentials
+        return potentials.pooled(self.trust_ * observations.log_judgement(), self._own_share(observations))
 
     def _expect(self, part: Observations) -> tuple[Counts, float]:
         posterior = chain.forward_backward(*self._potentials(part), part.offsets, pairs="sum")
-        first, own = part.offsets[:-1][np.diff(part.offsets) > 0], 1 - self._trust(part)
+        first, own = part.offsets[:-1][np.diff(part.offsets) > 0], self._own_share(part)
         moves = np.asarray(posterior.pair_marginals)
         starts = posterior.marginals[first].sum(axis=0)
         counted = Counts(own * starts, own * moves, part.counts(posterior.marginals))

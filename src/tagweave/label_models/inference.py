@@ -22,18 +22,26 @@ class Potentials(NamedTuple):
     transitions: NDArray[np.floating]
     evidence: NDArray[np.floating]
 
-    def pooled(self, judgement: NDArray[np.floating], trust: float) -> "Potentials":
+    def pooled(self, judgement: NDArray[np.floating], own: float) -> "Potentials":
         r"""Expect what a judgement says in place of what the chain says, so far as it is trusted.
 
         What chain and judge expect of a token, before any vote, is one opinion of two, their logarithmic pool:
         \(p(z_t \mid z_{t-1})^{1 - \lambda} \, q_t(z_t)^\lambda\).
 
         Args:
-            judgement: log-probability of each label, of shape [tokens, labels].
-            trust: the share \(\lambda\) of the judgement, from 0 to 1.
+            judgement: logarithms of the latter factor, of shape [tokens, labels].
+            own: the exponent of the former, see `own_share`.
         """
-        start, transitions = (weighted(logs, 1 - trust) for logs in (self.start, self.transitions))
-        return Potentials(start, transitions, self.evidence + trust * judgement)
+        return Potentials(weighted(self.start, own), weighted(self.transitions, own), self.evidence + judgement)
+
+
+def own_share(trust: float, judges: int) -> float:
+    """What a model's own expectation of a token weighs beside sources that are taken at their word, of `trust` each.
+
+    >>> own_share(0.25, 1), own_share(0.75, 2)
+    (0.75, 0.0)
+    """
+    return max(0.0, 1 - judges * trust)
 
 
 def weighted(logs: NDArray[np.floating], weight: float) -> NDArray[np.floating]:

@@ -109,7 +109,7 @@ class NaiveBayes(ConfusionModel):
     def _expect(self, part: Observations) -> tuple[Counts, float]:
         probabilities, log_sums = posterior(self._log_weights(part))
         right, wrong = judge(part, probabilities, self.learned().emissions)
-        balance = (1 - self._trust(part)) * probabilities.sum(axis=0)
+        balance = self._own_share(part) * probabilities.sum(axis=0)
         return self._counts(balance, right, wrong), float(log_sums.sum())
 
     def _counts(self, balance: NDArray[np.float64], right: NDArray[np.float64], wrong: NDArray[np.float64]) -> Counts:
