@@ -19,7 +19,7 @@ def out(tiny_data: Path, tmp_path: Path) -> Path:
     for seed in (0, 1):
         cell = Cell("laptop-review", "chmm-alt", seed=seed)
         write_cell(tmp_path, cell, 76.0, rounds=history, chosen=chosen, notes=["a note"])
-    write_cell(tmp_path, Cell("laptop-review", "hmm"), 60.0, notes=["a note"])
+    write_cell(tmp_path, Cell("laptop-review", "hmm"), 60.0, notes=["a note"], settings={})
     write_cell(tmp_path, Cell("laptop-review", "hmm", gold_free=True), 61.0)
     keep_facts(tiny_data, tmp_path, ["laptop-review"])
     (tmp_path / "notes.md").write_text("## What to know\n\nMind the gap.\n", encoding="utf-8")
@@ -31,6 +31,7 @@ def test_the_page_says_how_to_repeat_it_and_ends_with_the_notes(out: Path) -> No
     assert f"$ tagweave benchmark paper --sources paper --seeds 2 --out {out.as_posix()}" in text
     assert f"$ tagweave benchmark paper --sources paper --gold-free --seeds 1 --out {out.as_posix()}" in text
     assert "94 of 96 cells are missing" in text
+    assert "other settings than those of today, and to be made anew with `--rerun`: laptop-review/hmm.paper.0\n" in text
     assert "Abacus, 1 of 2 cores (python 3.11.7): 4 cells" in text
     assert "- laptop-review: a note\n" in text
     assert "| CHMM-ALT | `chmm-alt` | - (75.54) | - (85.02) | - (85.12) | 76.00 ± 0.00 (76.55) |" in text
@@ -49,7 +50,8 @@ def test_the_page_goes_elsewhere_with_its_figures(out: Path, tmp_path: Path) -> 
 
 
 def test_without_matplotlib_there_are_no_figures(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    find = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "matplotlib" else find(name))
     assert ".svg" not in render(out).read_text(encoding="utf-8")
     with pytest.raises(figures.MissingExtraError, match=r"tagweave\[figures\]"):
         figures.require_matplotlib()

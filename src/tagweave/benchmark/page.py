@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from tagweave.benchmark import tables
+from tagweave.benchmark.cells import Cell
 from tagweave.benchmark.datasets import DATASETS
 from tagweave.benchmark.facts import Facts, read_facts
 from tagweave.benchmark.figures import COMPARED, ROUNDS, draw_figures
@@ -74,6 +75,7 @@ def _opening(ways: list[Results], out: Path) -> Iterable[str]:
     yield f"## How to repeat them\n\n<!-- not run -->\n```console\n{commands}\n```"
     yield "reads the folder that `TAGWEAVE_DATA` names, and goes on where it was broken off."
     yield _missing(main)
+    yield _outdated(main, out)
     yield _machines(ways)
     yield _choices(main)
     yield _notes(main)
@@ -91,6 +93,17 @@ def _missing(results: Results) -> str:
         names = [system for system, name in missing if name == dataset]
         lines += [f"- {dataset}: {', '.join(names)}"] if names else []
     return "\n".join(lines)
+
+
+def _outdated(results: Results, out: Path) -> str:
+    """Which results were made with other settings; of an encoder that may not be at hand nobody knows."""
+    if results.way.encoder not in ("", "default"):
+        return ""
+    cells = [Cell.from_json(record["cell"]) for record in _records([results])]
+    old = [f"{cell.dataset}/{cell.name}" for cell in cells if cell.state(out) == "stale"]
+    if not old:
+        return ""
+    return f"Made with other settings than those of today, and to be made anew with `--rerun`: {', '.join(sorted(old))}"
 
 
 def _machines(ways: list[Results]) -> str:
