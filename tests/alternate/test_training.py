@@ -14,7 +14,7 @@ from tagweave.alternate import AlternateTraining, Round, best_round, is_alternat
 from tagweave.annotations import Span
 from tagweave.corpus import Corpus, Document
 from tagweave.errors import DataError, StorageError
-from tagweave.label_models import HMM, LABEL_MODELS, MajorityVote, base, create_label_model
+from tagweave.label_models import HMM, LABEL_MODELS, base, create_label_model
 from tagweave.tagger import TAGGERS, Tagger, create_tagger
 
 pytestmark = pytest.mark.filterwarnings("ignore:the tagger")  # so little text teaches it little
@@ -78,25 +78,6 @@ def test_rounds_with_their_models(encoder: str, train: Corpus, tmp_path: Path) -
     assert best.f1[output] == best.best_f1
     for name in ("tagger", "label-model"):
         assert np.array_equal(probabilities(found, dev, name), probabilities(best, dev, name))
-
-
-def test_the_tagger_learns_first_from_another_label_model(encoder: str, train: Corpus, tmp_path: Path) -> None:
-    votes = MajorityVote()
-    begun, ended = plan(encoder, rounds=1, first=votes).run(train, folder=tmp_path / "run")
-    assert votes.types_ is None, "settings are not fitted themselves"
-    assert isinstance(begun.label_model, HMM)
-    alone = plan(encoder).tagger.fit(votes.fit(train).predict(train))
-    np.testing.assert_array_equal(
-        begun.tagger.predict_proba(train).probabilities, alone.predict_proba(train).probabilities
-    )
-    assert isinstance(ended.label_model, HMM)
-    assert ended.teacher is begun.tagger
-    again = list(plan(encoder, rounds=1, first=votes).run(train, folder=tmp_path / "run", resume=True))
-    np.testing.assert_array_equal(
-        probabilities(again[-1], train, "tagger"), probabilities(ended, train, "tagger"), err_msg="resumed"
-    )
-    with pytest.raises(StorageError, match="other first"):
-        next(plan(encoder, rounds=1).run(train, folder=tmp_path / "run", resume=True))
 
 
 def test_silence_means_the_same_in_all_rounds(

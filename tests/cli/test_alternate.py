@@ -123,7 +123,6 @@ def test_a_plan_reaches_everything() -> None:
     [
         (["taggr.epochs=3"], "Did you mean 'tagger'?"),
         (["tagger=3"], "tagger is a table with keys"),
-        (["alternate.first=hm"], "Did you mean 'hmm'?"),
         (["tagger.epochs=3", "tagger.epoch=3"], "Did you mean 'epochs'?"),
         (["label_model.kind=hmn"], "Did you mean 'hmm'?"),
         (["alternate.tagger=3"], "alternate.tagger is a table of its own"),
@@ -135,28 +134,6 @@ def test_mistakes_in_a_plan(settings: list[str], message: str) -> None:
     with pytest.raises(UsageError) as error:
         read_plan(Path("train.jsonl"), {"data": {"out": Path("run")}}, settings)
     assert message in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("settings", "first"),
-    [
-        ([], "hmm"),
-        (["alternate.first=own"], None),
-        (["alternate.first=span-vote"], "span-vote"),
-        (["alternate.rounds=0"], None),
-        (["label_model.kind=dawid-skene"], None),
-    ],
-)
-def test_what_the_tagger_learns_first(settings: list[str], first: str | None) -> None:
-    plan = read_plan(Path("train.jsonl"), {"data": {"out": Path("run")}}, settings)
-    assert (None if plan.training.first is None else plan.training.first.name) == first
-
-
-def test_what_the_tagger_learns_first_must_be_a_name(tmp_path: Path) -> None:
-    path = tmp_path / "plan.toml"
-    path.write_text('data = {train = "train.jsonl", out = "run"}\nalternate = {first = 3}', encoding="utf-8")
-    with pytest.raises(UsageError, match="alternate.first must be the name of a label model, or 'own', not 3"):
-        read_plan(path, {}, [])
 
 
 def test_a_plan_must_say_where() -> None:

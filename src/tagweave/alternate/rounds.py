@@ -42,7 +42,7 @@ class Round(Outcome):
     Attributes:
         label_model: fitted on the sources, and from round 1 on the teacher's probabilities.
         teacher: the tagger of the round before, which is a source of `label_model`; None in round 0.
-        tagger: trained on the labels of `label_model`, or in round 0 on those of `AlternateTraining.first`.
+        tagger: trained on the labels of `label_model`.
     """
 
     label_model: LabelModel

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 _ROUNDS, _PLAN, _ROUND, _RESULT = "rounds", "alternate.json", "round.json", "result.json"
 _LABEL_MODEL, _TAGGER, _TEACHER, _TRAINING = "label-model", "tagger", "teacher", "training"
-_FIRST = "first-label-model"
 
 
 def is_alternate(folder: Path) -> bool:
@@ -165,9 +164,6 @@ class Run:
         agreement = None if self._entities is None else evaluate(self._entities, labelled, bootstrap=0).f1
         self._keep_entities(labelled)
         say(f"round {number}: tagger")
-        if number == 0 and self._plan.first is not None:
-            first = self._fit_label_model(self._place(number) / _FIRST, self._plan.first, train, dev)
-            labelled = first.predict(train)
         tagger = self._fit_tagger(number, labelled, teacher)
         outputs: dict[str, LabelModel | Tagger] = {"label-model": label_model, "tagger": tagger}
         scores = self._team.from_first(lambda: Parcel({"f1": _f1(outputs, dev), "agreement": agreement})).facts

@@ -32,10 +32,6 @@ class AlternateTraining:
     Attributes:
         label_model: settings of the label model; it is fitted anew in every round.
         tagger: settings of the tagger in phase I.
-        first: settings of another label model, whose soft labels the tagger of phase I learns from; None takes those
-            of `label_model`, as the paper does. A tagger teaches a label model what that does not know yet; beside
-            `ConditionalHMM`, which has looked at the same text, it does so better if it learned from `HMM`, from votes
-            alone.
         rounds: most rounds of phase II.
         patience: rounds without gain on dev before it stops.
         settled: without dev, the agreement of two rounds' entities (F1) at which it stops.
@@ -47,7 +43,6 @@ class AlternateTraining:
 
     label_model: LabelModel
     tagger: Tagger
-    first: LabelModel | None = None
     rounds: int = 10
     patience: int = 5
     settled: float = 0.99
@@ -58,11 +53,10 @@ class AlternateTraining:
 
     def settings(self) -> dict[str, Any]:
         """All settings, with those of the label model and the tagger."""
-        parts = ("label_model", "tagger", "first")
+        parts = ("label_model", "tagger")
         own = {name: getattr(self, name) for name in self.__dataclass_fields__ if name not in parts}
         return {
             **own,
-            "first": None if self.first is None else {"kind": self.first.name, **self.first.settings()},
             "label_model": {"kind": self.label_model.name, **self.label_model.settings()},
             "tagger": {"kind": self.tagger.name, **self.tagger.settings()},
         }

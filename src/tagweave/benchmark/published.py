@@ -87,7 +87,6 @@ OTHER_TITLES = {
     "linked-hmm": "Linked HMM, label model alone", "swellshark-np": "SwellShark (noun-phrase), label model alone",
     "swellshark": "SwellShark on spans of sources",
     "majority-vote-alt": "MV-ALT", "hmm-alt": "HMM-ALT", "chmm-iid-alt": "CHMM-i.i.d.-ALT",
-    "hmm-first-chmm-alt": "CHMM-ALT, tagger from HMM first",
     "dev-only": "BERT-NER on the gold of dev alone", "fine-tuned": "CHMM + BERT-NER, fine-tuned on the gold of dev",
 }
 """Systems that are no row of table 2."""

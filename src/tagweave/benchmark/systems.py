@@ -1,7 +1,6 @@
 """Systems by name: `MODEL`, `MODEL+TAGGER`, `MODEL-alt`, `MODEL-alt+TAGGER`, and a few with names of their own.
 
 MODEL is a label model. `+TAGGER` is a tagger that learns from its soft labels, `-alt` is alternate training of both.
-In `FIRST-first-MODEL-alt` the tagger learns from the label model FIRST before it teaches MODEL.
 """
 
 import json
@@ -42,7 +41,6 @@ DEFAULT_SYSTEMS = (
     "chmm",
     "chmm+bert",
     "chmm-alt",
-    "hmm-first-chmm-alt",
     "majority-vote-alt",
     "hmm-alt",
     "chmm-iid-alt",
@@ -61,7 +59,6 @@ class System:
         label_model: name of a label model, or None.
         tagger: name of a tagger, or None.
         alternate: whether the two are trained in turn.
-        first: name of the label model that the tagger learns from first, or None for that of the system.
         special: one of `SPECIALS`, or None.
     """
 
@@ -70,7 +67,6 @@ class System:
     tagger: str | None = None
     alternate: bool = False
     special: Special | None = None
-    first: str | None = None
 
     @property
     def has_encoder(self) -> bool:
@@ -106,7 +102,6 @@ class System:
         return AlternateTraining(
             label_model=self.make_label_model(encoder, seed),
             tagger=self.make_tagger(encoder, seed),
-            first=None if self.first is None else _make_label_model(self.first, encoder, seed),
             **rounds,
         )
 
@@ -118,9 +113,6 @@ class System:
         if self.label_model is not None:
             model = self.make_label_model(encoder, seed)
             found["label_model"] = {"kind": model.name, **model.settings()}
-        if self.first is not None:
-            first = _make_label_model(self.first, encoder, seed)
-            found["first"] = {"kind": first.name, **first.settings()}
         if self.tagger is not None:
             tagger = self.make_tagger(encoder, seed, **self.gold_settings() if self.label_model is None else {})
             found["tagger"] = {"kind": tagger.name, **tagger.settings()}
@@ -145,9 +137,7 @@ def parse_system(text: str) -> System:
         UsageError: there is no such system; the message has the nearest name.
 
     >>> parse_system("chmm-alt")
-    System(name='chmm-alt', label_model='chmm', tagger='bert', alternate=True, special=None, first=None)
-    >>> parse_system("hmm-first-chmm-alt").first
-    'hmm'
+    System(name='chmm-alt', label_model='chmm', tagger='bert', alternate=True, special=None)
     >>> parse_system("bond-mv").name
     'majority-vote+bond'
     >>> parse_system("mv-alt").name
@@ -160,12 +150,11 @@ def parse_system(text: str) -> System:
     if name in SPECIALS:
         label_model = "chmm" if name == "fine-tuned" else None
         return System(name, label_model, "autoner" if name == "autoner" else "bert", special=name)
-    first, _, rest = name.rpartition("-first-")
-    base, plus, tagger = rest.partition("+")
+    base, plus, tagger = name.partition("+")
     models = {*LABEL_MODELS, *settings.LABEL_MODEL_KINDS}
     alternate = base.endswith("-alt") and base not in models
     label_model = base.removesuffix("-alt") if alternate else base
-    if label_model not in models or (first and (first not in models or not alternate)):
+    if label_model not in models:
         raise unknown_name("system", text, [*SPECIALS, *ALIASES, *models, *(f"{model}-alt" for model in models)])
     if label_model not in settings.LABEL_MODELS:
         label_model = _kind(label_model)
@@ -174,13 +163,12 @@ def parse_system(text: str) -> System:
         raise unknown_name("tagger", tagger, taggers)
     tagger = tagger or "bert" * alternate
     shown = tagger and not (alternate and tagger == "bert")
-    name = f"{first}-first-" * bool(first) + label_model + "-alt" * alternate + f"+{tagger}" * bool(shown)
-    return System(name, label_model, tagger or None, alternate, first=first or None)
+    return System(label_model + "-alt" * alternate + f"+{tagger}" * bool(shown), label_model, tagger or None, alternate)
 
 
 def defaults(part: str, kind: str) -> dict[str, Any]:
     """The default settings of a label model or tagger by its part of a system as JSON has them, else nothing."""
-    parts: dict[str, Mapping[str, Any]] = {"label_model": LABEL_MODELS, "first": LABEL_MODELS, "tagger": TAGGERS}
+    parts: dict[str, Mapping[str, Any]] = {"label_model": LABEL_MODELS, "tagger": TAGGERS}
     known = parts.get(part, {})
     plain: dict[str, Any] = json.loads(json.dumps(known[kind]().settings())) if kind in known else {}
     return plain

@@ -1,7 +1,7 @@
 """The plan of an alternate training: a TOML file, options and `--set`, brought together and checked."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +12,6 @@ from tagweave.errors import UsageError, unknown_name
 
 if TYPE_CHECKING:
     from tagweave.alternate import AlternateTraining
-
-OWN = "own"
-"""Where the tagger learns first: from the label model of the plan itself."""
 
 TABLES = ("data", "label_model", "tagger", "alternate")
 
@@ -106,11 +103,5 @@ def _training(tables: Mapping[str, Mapping[str, Any]]) -> "AlternateTraining":
     for name in ("label_model", "tagger"):
         if name in own:
             raise UsageError(f"alternate.{name} is a table of its own: write {name}.KEY=VALUE")
-    first = own.pop("first", None)
     parts = {"label_model": create_label_model(kind, label_model), "tagger": create_tagger(tagger_kind, tagger)}
-    training = create(AlternateTraining, {**own, **parts})
-    if first is None:
-        first = "hmm" if kind == "chmm" and training.rounds else OWN
-    if not isinstance(first, str):
-        raise UsageError(f"alternate.first must be the name of a label model, or {OWN!r}, not {first!r}")
-    return training if first == OWN else replace(training, first=create_label_model(first, {}))
+    return create(AlternateTraining, {**own, **parts})
