@@ -1,7 +1,8 @@
 """The conditional hidden Markov model: an HMM whose matrices depend on the embedding of each token."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
@@ -126,6 +127,7 @@ class ConditionalModel(LabelModel):
         self.network_.weight.fill_(self.weight)
         network = self._network()
         data = ConditionalData(self, corpus, features)
+        f1 = None if dev is None else partial(self._f1, dev, self._features(dev))
         best: tuple[float, dict[str, Any]] = (-1.0, {})
         loop = self._loop(data, self.epochs)
         loss = weight = 0.0
@@ -135,8 +137,8 @@ class ConditionalModel(LabelModel):
                 continue
             record = {"epoch": step.epoch + 1, "loss": loss / max(weight, 1)}
             loss = weight = 0.0
-            if dev is not None:
-                record["f1"] = evaluate(dev, self.predict(dev), bootstrap=0).f1
+            if f1 is not None:
+                record["f1"] = f1()
                 if record["f1"] > best[0]:
                     best = record["f1"], {name: value.clone() for name, value in network.state_dict().items()}
             self.history_.append(record)
@@ -145,8 +147,12 @@ class ConditionalModel(LabelModel):
                 break
         if best[1]:
             network.load_state_dict(best[1])
-        if dev is not None:
-            self._tune(dev)
+        if dev is not None and f1 is not None:
+            self._tune(f1, _TRUST if _is_taught(dev) else (self.trust,))
+
+    def _f1(self, dev: Corpus, features: NDArray[Any]) -> float:
+        """F1 on dev with the network as it is."""
+        return evaluate(dev, dev.with_entities(self._infer(dev, features)[1]), bootstrap=0).f1
 
     def _loop(self, data: ConditionalData, epochs: int) -> "TrainingLoop[NDArray[np.int64]]":
         from tagweave.training import LoopSettings, TrainingLoop
@@ -161,7 +167,7 @@ class ConditionalModel(LabelModel):
         )
         return TrainingLoop(self._network(), settings, data.batches, data.loss, data.describe)
 
-    def _tune(self, dev: Corpus) -> None:
+    def _tune(self, f1: Callable[[], float], trust: tuple[float, ...]) -> None:
         """Take the `missed` and `trust` with the best F1 on dev, then the `weight`, and if that is new, all once more.
 
         On a tie those nearest to the settings.
@@ -172,11 +178,10 @@ class ConditionalModel(LabelModel):
         def score(choice: tuple[float, ...]) -> tuple[float, float]:
             if choice not in scores:
                 self._set(choice)
-                scores[choice] = evaluate(dev, self.predict(dev), bootstrap=0).f1
+                scores[choice] = f1()
             return scores[choice], -float(np.abs(np.diff(np.log(np.maximum([choice, usual], 1e-6)), axis=0)).sum())
 
         missed = _MISSED if self.missed is not None else (1.0,)
-        trust = _TRUST if _is_taught(dev) else (self.trust,)
         best = max(product(missed, trust, usual[2:]), key=score)
         best = max((best, *product(best[:1], best[1:2], _WEIGHT)), key=score)
         if best[2:] != usual[2:]:
