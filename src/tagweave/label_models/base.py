@@ -1,8 +1,9 @@
 """`LabelModel`: the contract of everything that turns the votes of sources into labels."""
 
+import math
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from itertools import product
@@ -17,7 +18,7 @@ from tagweave.config import create
 from tagweave.corpus import Column, Corpus
 from tagweave.errors import DataError, NotFittedError, StorageError, TagweaveWarning, UsageError
 from tagweave.evaluation import evaluate
-from tagweave.label_models.restoring import Axis, check_arrays, check_config, rates_in, share_in, silence_in
+from tagweave.label_models.restoring import Axis, check_arrays, check_config, rates_in, shares_in, silence_in
 from tagweave.labels import LabelSet, StateSpace
 from tagweave.observations import Probabilities, Silence
 from tagweave.parts import each, first, mapped
@@ -31,7 +32,7 @@ from tagweave.stored.spread import SpreadCorpus
 _SILENCES: tuple[Silence, ...] = ("token", "never")
 """Meanings of silence among which dev chooses; the first one without dev."""
 
-_TRUSTS = (0.5, 0.75, 1.0)
+_TRUST = (0.25, 0.5, 0.75, 1.0)
 """Values of `trust` among which dev chooses."""
 
 _BATCH_TOKENS = 200_000
@@ -57,7 +58,7 @@ class LabelModel(ABC):
         seed: for models with chance in them; the same seed gives the same result on one machine.
         rates_: how often each label occurs in what each such source says, learned by `fit`.
         silence_: the meaning of silence that was given or chosen.
-        trust_: the trust that was given or chosen.
+        chosen_: settings that inference applies to what was learned, by name, as they were given or chosen on dev.
         types_: entity types, learned by `fit`.
         sources_: sources, learned by `fit`; other sources of a corpus are left aside later.
         links_: linking rules of the corpus of the fit, for models that read them.
@@ -72,8 +73,8 @@ class LabelModel(ABC):
     """Whether what is learned adds up over parts of a corpus, so that it can be larger than memory."""
     tempers: ClassVar[bool] = True
     """Whether sources of probabilities come to the model tempered by `trust`; else it applies `trust` itself."""
-    tunes_trust: ClassVar[bool] = False
-    """Whether it chooses `trust` on dev by itself; else it is fitted once for each value."""
+    applied: ClassVar[tuple[str, ...]] = ("trust",)
+    """Names of settings that inference applies to what was learned, so that dev can choose them without a new fit."""
     weighs_silence: ClassVar[bool] = False
     """Whether it learns what the silence of each source is worth, so that dev can say if silence is a vote at all."""
     _whole: ClassVar[tuple[str, ...]] = ()
@@ -89,7 +90,7 @@ class LabelModel(ABC):
     links_: tuple[str, ...] = field(default=(), init=False, repr=False)
     silence_: Silence = field(default="token", init=False, repr=False)
     rates_: dict[str, list[float]] = field(default_factory=dict, init=False, repr=False)
-    trust_: float = field(default=1.0, init=False, repr=False)
+    chosen_: dict[str, float] = field(default_factory=dict, init=False, repr=False)
     history_: list[dict[str, float]] = field(default_factory=list, init=False, repr=False)
 
     @property
@@ -110,11 +111,12 @@ class LabelModel(ABC):
 
         Raises:
             DataError: the corpus has no source, or a group that counts as a whole is cut into parts.
-            UsageError: `trust` is no share, or the corpus has several parts and what this model learns does not add up
-                over parts.
+            UsageError: a setting of `applied` is no share, or the corpus has several parts and what this model learns
+                does not add up over parts.
         """
-        if not 0 <= self.trust <= 1:
-            raise UsageError(f"trust is {self.trust}: it must be from 0 to 1")
+        for name, value in self._given().items():
+            if not 0 <= value <= 1:
+                raise UsageError(f"{name} is {value:g}: it must be from 0 to 1")
         if not corpus.sources:
             raise DataError("the corpus has no source, so there is nothing to learn from")
         if not isinstance(corpus, Corpus):
@@ -133,30 +135,76 @@ class LabelModel(ABC):
         self.types_, self.sources_, self.links_ = first(_names, parts)
         rates = _rates(parts) if self.probabilities == "posteriors" else {}
         self.rates_ = rates if self.tempers else {}
-        silences, trusts = [self.silence or _SILENCES[0]], [self.trust]
+        choices = list(self._choices(bool(rates)))
+        silences = [self.silence or _SILENCES[0]]
         if dev is not None and self.silence is None and self.weighs_silence:
             silences = list(_SILENCES)
-        if dev is not None and rates and not self.tunes_trust:
-            trusts = sorted(_TRUSTS, key=lambda trust: abs(trust - self.trust))
-        self._fit_best(list(product(silences, trusts)), parts, dev)
-        return self
-
-    def _fit_best(self, choices: Sequence[tuple[Silence, float]], parts: Iterable[Corpus], dev: Corpus | None) -> None:
-        """Fit with each of several meanings of silence and trusts; the best F1 on dev stays, on a tie the first."""
         best, learned = -1.0, dict[str, Any]()
-        for silence, trust in choices:
-            self.silence_, self.trust_, self.history_ = silence, trust, []
-            tempered = mapped(partial(_tempered, trust, self.rates_), parts) if self.rates_ else parts
+        for silence in silences:
+            self.silence_, self.history_ = silence, []
+            self.chosen_ = self._given()
+            tempered = mapped(partial(_tempered, self.trust, self.rates_), parts) if self.rates_ else parts
             self._fit(tempered, None if dev is None else self._known(dev))
-            if dev is None or len(choices) == 1:
-                return
-            f1 = evaluate(dev, self.predict(dev), bootstrap=0).f1
+            if dev is None or (len(silences) == 1 and not choices):
+                return self
+            f1 = self._choose(choices, self._scorer(dev))
             if f1 > best:
                 best, learned = f1, vars(self).copy()
         vars(self).update(learned)
-        chosen = [f"silence {self.silence_}"] if len({silence for silence, _ in choices}) > 1 else []
-        chosen += [f"trust {self.trust_}"] if len({trust for _, trust in choices}) > 1 else []
-        say(f"{self.name}: f1 {best:.4g} on dev with {' and '.join(chosen)}")
+        found = [
+            ("silence", self.silence_),
+            *((name, f"{self.chosen_[name]:g}") for group in choices for name in group),
+        ]
+        say(f"{self.name}: f1 {best:.4g} on dev with {', '.join(f'{name} {value}' for name, value in found)}")
+        return self
+
+    def _given(self) -> dict[str, float]:
+        """The settings of `applied`; one that is None has nothing to apply."""
+        return {name: float(value) for name in self.applied if (value := getattr(self, name)) is not None}
+
+    def _choices(self, judged: bool) -> Iterator[dict[str, tuple[float, ...]]]:
+        """Values among which dev chooses, of names of `applied`; those of a group are tried in all combinations.
+
+        Args:
+            judged: whether some source is taken at its word.
+        """
+        if judged:
+            yield {"trust": _TRUST}
+
+    def _choose(self, choices: Sequence[Mapping[str, tuple[float, ...]]], f1: Callable[[], float]) -> float:
+        """Take the values with the best F1 on dev, group by group, until no group brings more; gives that F1.
+
+        On a tie the values nearest to the settings are taken.
+        """
+        given, scores = dict(self.chosen_), dict[tuple[float, ...], float]()
+
+        def score(values: Mapping[str, float]) -> tuple[float, float]:
+            key = tuple(values.values())
+            if key not in scores:
+                self.chosen_ = dict(values)
+                scores[key] = f1()
+            return scores[key], -sum(abs(_log(values[name]) - _log(given[name])) for name in values)
+
+        best, before = given, None
+        score(best)
+        while best != before:
+            before = best
+            for group in choices:
+                tried = [dict(zip(group, values, strict=True)) for values in product(*group.values())]
+                best = max((best, *({**best, **values} for values in tried)), key=score)
+        self.chosen_ = best
+        return score(best)[0]
+
+    def _scorer(self, dev: Corpus) -> Callable[[], float]:
+        """What gives F1 on dev of the model as it is, with what does not change held ready."""
+        known = self._known(dev)
+        features = self._features(known)
+
+        def f1() -> float:
+            entities = self._infer(_tempered(self.chosen_["trust"], self.rates_, known), features)[1]
+            return evaluate(dev, known.with_entities(entities), bootstrap=0).f1
+
+        return f1
 
     @abstractmethod
     def _fit(self, parts: Iterable[Corpus], dev: Corpus | None) -> None:
@@ -205,7 +253,8 @@ class LabelModel(ABC):
         return map(self.predict, corpus)
 
     def _infer_in_batches(self, corpus: Corpus) -> tuple[SoftLabels, Annotations]:
-        known = _tempered(self.trust_, self.rates_, self._known(corpus))
+        known = self._known(corpus)
+        known = _tempered(self.chosen_["trust"], self.rates_, known)
         features, done = self._features(known), 0
         probabilities = np.empty((int(known.offsets[-1]), 1 + 2 * len(known.types)), np.float32)
         entities = [Annotations.from_lists([], known.vocabulary)]
@@ -236,8 +285,9 @@ class LabelModel(ABC):
         return corpus.select_sources(sources).with_types(types)
 
     def as_chosen(self) -> Self:
-        """The same settings, with those that dev chose once for all in their place; not fitted."""
-        return replace(self, silence=self.silence_)
+        """The same settings, with what dev chose of votes and silence in their place; not fitted."""
+        weight: dict[str, Any] = {name: value for name, value in self.chosen_.items() if name == "weight"}
+        return replace(self, silence=self.silence_, **weight)
 
     def parameters(self) -> dict[str, NDArray[Any]]:
         """Learned arrays by name; empty for models that only count."""
@@ -280,7 +330,7 @@ class LabelModel(ABC):
             "links": self.links_,
             "silence": self.silence_,
             "rates": self.rates_,
-            "trust": self.trust_,
+            "chosen": self.chosen_,
             "history": self.history_,
         }
         save_folder(folder, "label-model", config, self.parameters())
@@ -304,10 +354,16 @@ class LabelModel(ABC):
             model.types_, model.sources_ = types_in(config), names_in(config, "sources")
             model.links_, model.history_ = names_in(config, "links"), records_in(config, "history")
             model.silence_ = silence_in(config)
-            model.rates_, model.trust_ = rates_in(config, model.types_), share_in(config, "trust")
+            model.rates_ = rates_in(config, model.types_)
+            model.chosen_ = {**model._given(), **shares_in(config, model.applied)}
             check_arrays(parameters, model._shapes(), model._lengths(), model._whole)
             model._restore(parameters)
         return model
+
+
+def _log(value: float) -> float:
+    """Of shares; 0 is as far from the others as a millionth."""
+    return math.log(max(value, 1e-6))
 
 
 def not_fitted(name: str) -> NotFittedError:

@@ -62,14 +62,15 @@ class ConditionalData:
         lengths = np.diff(self._corpus.offsets)[documents]
         offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         rows = np.repeat(self._corpus.offsets[documents] - offsets[:-1], lengths) + np.arange(offsets[-1])
-        network = self._model.network_
-        trust = float(network.trust)
-        evidence = float(network.weight) * self._voted[rows] + trust * self._judged[rows]
+        chosen = self._model.chosen_
+        evidence = chosen["weight"] * self._voted[rows] + chosen["trust"] * self._judged[rows]
         return Batch(
             self._features,
             rows,
             offsets,
-            own_share(trust, len(self._observations.posteriors)),
+            own_share(chosen["trust"], len(self._observations.posteriors)),
+            chosen["weight"],
+            chosen.get("missed"),
             torch.from_numpy(evidence).float(),
             self._said(rows).astype(np.float32),
             self._silent[rows],

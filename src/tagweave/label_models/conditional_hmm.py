@@ -1,10 +1,8 @@
 """The conditional hidden Markov model: an HMM whose matrices depend on the embedding of each token."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
-from itertools import product
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +11,10 @@ from tagweave.annotations import Annotations
 from tagweave.corpus import Corpus
 from tagweave.encoder import DEFAULT, require_bert
 from tagweave.encoder.embeddings import embed
-from tagweave.errors import UsageError
-from tagweave.evaluation import evaluate
 from tagweave.label_models.anchors import Counts, anchor_labels
 from tagweave.label_models.base import LabelModel, not_fitted
 from tagweave.label_models.conditional_data import ConditionalData
+from tagweave.label_models.confusion import WEIGHT
 from tagweave.label_models.hmm import HMM
 from tagweave.label_models.inference import Decoder, Potentials, infer
 from tagweave.label_models.restoring import Axis
@@ -27,12 +24,8 @@ from tagweave.progress import say, track
 from tagweave.report import Table
 from tagweave.soft_labels import SoftLabels
 
-_MISSED, _TRUST = (0.003, 0.01, 0.03, 0.1, 0.3, 0.6, 1.0), (0.25, 0.5, 0.75, 1.0)
-_WEIGHT = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
-"""Values of `missed`, `trust` and `weight` among which dev chooses."""
-
-_CHOSEN = ("missed", "trust", "weight")
-"""What is chosen on dev after the network has learned."""
+_MISSED = (0.003, 0.01, 0.03, 0.1, 0.3, 0.6, 1.0)
+"""Values of `missed` among which dev chooses."""
 
 if TYPE_CHECKING:
     from tagweave.label_models.conditional_network import ConditionalNetwork
@@ -72,7 +65,7 @@ class ConditionalModel(LabelModel):
     """
 
     tempers: ClassVar[bool] = False
-    tunes_trust: ClassVar[bool] = True
+    applied: ClassVar[tuple[str, ...]] = ("missed", "trust", "weight")
     weighs_silence: ClassVar[bool] = True
     chained: ClassVar[bool]
 
@@ -99,10 +92,6 @@ class ConditionalModel(LabelModel):
     scale_: NDArray[np.float32] | None = field(default=None, init=False, repr=False)
     network_: Any = field(default=None, init=False, repr=False)
 
-    def __post_init__(self) -> None:
-        if not 0 <= self.weight <= 1:
-            raise UsageError(f"weight is {self.weight}: it must be from 0 to 1")
-
     def _features(self, corpus: Corpus) -> NDArray[np.float16]:
         return embed(corpus, self.encoder, layers=self.layers)
 
@@ -123,11 +112,9 @@ class ConditionalModel(LabelModel):
             learned = replace(learned, start=frequencies / frequencies.sum())
         features = self._features(corpus)
         self._take(learned, _scale(features))
-        self.network_.trust.fill_(self.trust)
-        self.network_.weight.fill_(self.weight)
         network = self._network()
         data = ConditionalData(self, corpus, features)
-        f1 = None if dev is None else partial(self._f1, dev, self._features(dev))
+        f1 = None if dev is None else self._scorer(dev)
         best: tuple[float, dict[str, Any]] = (-1.0, {})
         loop = self._loop(data, self.epochs)
         loss = weight = 0.0
@@ -147,12 +134,13 @@ class ConditionalModel(LabelModel):
                 break
         if best[1]:
             network.load_state_dict(best[1])
-        if dev is not None and f1 is not None:
-            self._tune(f1, _TRUST if _is_taught(dev) else (self.trust,))
 
-    def _f1(self, dev: Corpus, features: NDArray[Any]) -> float:
-        """F1 on dev with the network as it is."""
-        return evaluate(dev, dev.with_entities(self._infer(dev, features)[1]), bootstrap=0).f1
+    def _choices(self, judged: bool) -> Iterator[dict[str, tuple[float, ...]]]:
+        found: dict[str, tuple[float, ...]] = {} if self.missed is None else {"missed": _MISSED}
+        for group in super()._choices(judged):
+            found.update(group)
+        yield found
+        yield {"weight": WEIGHT}
 
     def _loop(self, data: ConditionalData, epochs: int) -> "TrainingLoop[NDArray[np.int64]]":
         from tagweave.training import LoopSettings, TrainingLoop
@@ -166,34 +154,6 @@ class ConditionalModel(LabelModel):
             seed=self.seed,
         )
         return TrainingLoop(self._network(), settings, data.batches, data.loss, data.describe)
-
-    def _tune(self, f1: Callable[[], float], trust: tuple[float, ...]) -> None:
-        """Take the `missed` and `trust` with the best F1 on dev, then the `weight`, and if that is new, all once more.
-
-        On a tie those nearest to the settings.
-        """
-        network, scores = self._network(), dict[tuple[float, ...], float]()
-        usual = tuple(float(getattr(network, name)) for name in _CHOSEN)
-
-        def score(choice: tuple[float, ...]) -> tuple[float, float]:
-            if choice not in scores:
-                self._set(choice)
-                scores[choice] = f1()
-            return scores[choice], -float(np.abs(np.diff(np.log(np.maximum([choice, usual], 1e-6)), axis=0)).sum())
-
-        missed = _MISSED if self.missed is not None else (1.0,)
-        best = max(product(missed, trust, usual[2:]), key=score)
-        best = max((best, *product(best[:1], best[1:2], _WEIGHT)), key=score)
-        if best[2:] != usual[2:]:
-            best = max(product(missed, trust, best[2:]), key=score)
-        self._set(best)
-        self.history_.append({**dict(zip(_CHOSEN, best, strict=True)), "f1": scores[best]})
-        found = ", ".join(f"{name} {value:g}" for name, value in zip(_CHOSEN, best, strict=True))
-        say(f"{self.name}: f1 {scores[best]:.4g} on dev with {found}")
-
-    def _set(self, values: tuple[float, ...]) -> None:
-        for name, value in zip(_CHOSEN, values, strict=True):
-            getattr(self._network(), name).fill_(value)
 
     def _stops(self) -> bool:
         """Whether the last epochs brought nothing on dev."""
@@ -211,7 +171,6 @@ class ConditionalModel(LabelModel):
             chained=self.chained,
             by_move=self.by_move,
             token_emissions=self.emissions == "token",
-            missed=self.missed,
             edge=self.edge,
         )
         self.network_ = ConditionalNetwork(shape, self.labels, statistics, scale)
@@ -240,14 +199,9 @@ class ConditionalModel(LabelModel):
         joined = [np.concatenate(arrays) for arrays in (zip(*parts, strict=True) if parts else [[e] for e in empty])]
         return infer(Potentials(*joined), corpus, self.labels, self.decoding)
 
-    def as_chosen(self) -> Self:
-        """The same settings, with `silence` and `weight` as dev chose them; not fitted."""
-        return replace(super().as_chosen(), weight=round(float(self._network().weight), 6))
-
     def parameters(self) -> dict[str, NDArray[Any]]:
         """Statistics of the anchor, scale of the embeddings, weights of the network."""
         weights = {f"network.{name}": p.detach().numpy() for name, p in self._network().named_parameters()}
-        weights.update({name: getattr(self._network(), name).numpy() for name in _CHOSEN})
         weights["scale"] = np.asarray(self.scale_)
         return {**dict(zip(("start", "transitions", "emissions"), self.learned().arrays(), strict=True)), **weights}
 
@@ -258,7 +212,6 @@ class ConditionalModel(LabelModel):
             "start": ("labels",),
             "transitions": ("labels", "labels"),
             "emissions": ("sources", "labels", "labels"),
-            **dict.fromkeys(_CHOSEN, ()),
             "scale": (2, "width"),
             "network.bias": ("labels", "labels") if self.chained else ("labels",),
             "network.to_moves.weight": (outputs * (2 * self.context + 1), "width"),
@@ -274,8 +227,6 @@ class ConditionalModel(LabelModel):
         self._take(Counts(*(parameters[n] for n in ("start", "transitions", "emissions"))), parameters["scale"])
         for name, weights in self._network().named_parameters():
             weights.data = torch.from_numpy(parameters[f"network.{name}"])
-        for name in _CHOSEN:
-            getattr(self._network(), name).copy_(torch.from_numpy(parameters[name]))
 
     def tables(self) -> list[Table]:
         """Confusion of each source and transitions where the embedding says nothing."""
@@ -327,11 +278,6 @@ class ConditionalIID(ConditionalModel):
 
     name: ClassVar[str] = "chmm-iid"
     chained: ClassVar[bool] = False
-
-
-def _is_taught(corpus: Corpus) -> bool:
-    """Whether a source gives a probability for every label."""
-    return any(isinstance(column, SoftLabels) for column in corpus.sources.values())
 
 
 def _scale(features: NDArray[np.float16]) -> NDArray[np.float32]:

@@ -29,7 +29,6 @@ class Shape:
         chained: whether a label depends on the one before it (token-wise transitions), or on the token alone.
         by_move: whether a token moves every transition by itself, or only the label that it leads to.
         token_emissions: whether emissions depend on the token.
-        missed: probability that no source speaks on an entity, or None where silence is a vote like others.
         edge: probability that an entity goes on where the sources begin or cease to speak.
     """
 
@@ -38,7 +37,6 @@ class Shape:
     chained: bool
     by_move: bool
     token_emissions: bool
-    missed: float | None
     edge: float
 
 
@@ -50,6 +48,8 @@ class Batch(NamedTuple):
         rows: which of them are those of the batch, of shape [tokens].
         offsets: of shape [documents + 1].
         own: share of the network in what is expected of a token; the rest is that of a tagger, and in `evidence`.
+        weight: weight of the votes, with token-wise emissions; else it is in `evidence`.
+        missed: probability of an entity that all sources miss, or None where silence is a vote like others.
         evidence: log-probability of what does not depend on the embedding, of shape [tokens, labels].
         said: votes as distributions of shape [tokens, sources, labels], rows of zeros where there is none; only for
             token-wise emissions.
@@ -60,6 +60,8 @@ class Batch(NamedTuple):
     rows: NDArray[np.int64]
     offsets: NDArray[np.int64]
     own: float
+    weight: float
+    missed: float | None
     evidence: Tensor
     said: NDArray[np.float32]
     silent: NDArray[np.bool_]
@@ -77,18 +79,12 @@ class ConditionalNetwork(nn.Module):
     """Potentials of a chain from embeddings and votes.
 
     Attributes:
-        missed: the probability of an entity that all sources miss.
-        trust: share of a tagger among the sources in what is expected of a token.
-        weight: weight of the votes of all other sources.
         scale: mean and inverse deviation of embeddings, of shape [2, width]; the layers see what is normalised by it.
     """
 
     base: Tensor
     legal: Tensor
     base_emissions: Tensor
-    missed: Tensor
-    trust: Tensor
-    weight: Tensor
     scale: Tensor
 
     def __init__(self, shape: Shape, labels: LabelSet, statistics: Counts, scale: NDArray[np.float32]) -> None:
@@ -105,9 +101,6 @@ class ConditionalNetwork(nn.Module):
         self.register_buffer("base", moves.log().masked_fill(~legal, -torch.inf) if shape.chained else moves.log())
         self.register_buffer("legal", torch.zeros(size, size).masked_fill(~legal, -torch.inf))
         self.register_buffer("base_emissions", torch.from_numpy(statistics.emissions).float().clamp_min(1e-6).log())
-        self.register_buffer("missed", torch.tensor(1.0 if shape.missed is None else shape.missed))
-        self.register_buffer("trust", torch.tensor(1.0))
-        self.register_buffer("weight", torch.tensor(1.0))
         self.register_buffer("scale", torch.from_numpy(scale))
         self.bias = nn.Parameter(torch.zeros(size, size) if shape.chained else torch.zeros(size))
         outputs = size * size if shape.by_move and shape.chained else size
@@ -130,7 +123,7 @@ class ConditionalNetwork(nn.Module):
         if self.shape.token_emissions:
             base = self.base_emissions + self.to_emissions.bias.view_as(self.base_emissions)
             voted = log_likelihoods(scores[:, len(self.to_moves.weight) :], base, batch.said)
-            evidence = evidence + self.weight * voted
+            evidence = evidence + batch.weight * voted
         return Potentials(start, moves, evidence)
 
     def penalty(self) -> Tensor:
@@ -157,14 +150,14 @@ class ConditionalNetwork(nn.Module):
             moves = moves.masked_fill(moves.isinf(), 0) * batch.own + self.legal
         elif not self.shape.chained:
             moves = moves + self.legal
-        return moves if self.shape.missed is None else moves + self._silence(batch)
+        return moves if batch.missed is None else moves + self._silence(batch, batch.missed)
 
-    def _silence(self, batch: Batch) -> Tensor:
+    def _silence(self, batch: Batch, missed: float) -> Tensor:
         """What the silence of all sources adds: an entity missed costs once, not for each of its tokens."""
         silent = batch.silent
         before = np.roll(silent, 1)
         first = batch.offsets[:-1][np.diff(batch.offsets) > 0]
         before[first] = silent[first]
-        costs = torch.stack([self.missed.log() * self.begins, math.log(self.shape.edge) * self.goes_on])
+        costs = torch.stack([math.log(missed) * self.begins, math.log(self.shape.edge) * self.goes_on])
         kinds = torch.stack([costs.new_zeros(costs[0].shape), costs[0], costs[1], costs.sum(0)])
         return kinds[torch.from_numpy(silent + 2 * (silent != before))]

@@ -6,7 +6,7 @@ maximisation, the record of the objective, sources that are taken at their word.
 """
 
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -27,6 +27,9 @@ from tagweave.progress import track
 from tagweave.report import Table
 from tagweave.stored import observed
 
+WEIGHT = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+"""Values of `weight` among which dev chooses."""
+
 
 @dataclass(kw_only=True)
 class ConfusionModel(IterativeModel):
@@ -43,16 +46,20 @@ class ConfusionModel(IterativeModel):
         tolerance: relative gain of the objective under which it stops.
         strength: weight of the anchor in the priors, 1 for as much as the corpus has.
         smoothing: pseudo-counts of each row of each source.
+        weight: weight of the votes, as an exponent of their probability. Sources that repeat each other are no
+            independent witnesses, and many of them outvote what neighbours and taggers say; with dev chosen there.
         statistics_: what was learned.
     """
 
     adds_up: ClassVar[bool] = True
     tempers: ClassVar[bool] = False
+    applied: ClassVar[tuple[str, ...]] = ("trust", "weight")
     weighs_silence: ClassVar[bool] = True
 
     iterations: int = 20
     strength: float = 1.0
     smoothing: float = 1.0
+    weight: float = 1.0
     statistics_: Counts | None = field(default=None, init=False, repr=False)
 
     @abstractmethod
@@ -105,13 +112,19 @@ class ConfusionModel(IterativeModel):
 
     def _log_weights(self, observations: Observations) -> NDArray[np.float64]:
         """The weight of each label on each token, where labels do not depend on each other."""
-        learned = self.learned()
-        expected = self._own_share(observations) * np.log(learned.start)
-        weights = expected + observations.of_votes().log_evidence(learned.emissions)
-        return weights + self.trust_ * observations.log_judgement() if len(observations.posteriors) else weights
+        return self._own_share(observations) * np.log(self.learned().start) + self._log_evidence(observations)
+
+    def _log_evidence(self, observations: Observations) -> NDArray[np.float64]:
+        """Log-probability of the votes under each label, so far as they count, with the share of judgements."""
+        votes = self.chosen_["weight"] * observations.of_votes().log_evidence(self.learned().emissions)
+        return votes + self.chosen_["trust"] * observations.log_judgement() if len(observations.posteriors) else votes
 
     def _own_share(self, observations: Observations) -> float:
-        return own_share(self.trust_, len(observations.posteriors))
+        return own_share(self.chosen_["trust"], len(observations.posteriors))
+
+    def _choices(self, judged: bool) -> Iterator[dict[str, tuple[float, ...]]]:
+        yield from super()._choices(judged)
+        yield {"weight": WEIGHT}
 
     def learned(self) -> Counts:
         """Start, transitions and emissions; rows sum to one."""

@@ -79,7 +79,7 @@ class DawidSkene(ConfusionModel):
     def _expect(self, part: Observations) -> tuple[Counts, float]:
         probabilities, log_likelihood = posterior(self._log_weights(part))
         shares = self._own_share(part) * probabilities.sum(axis=0)
-        return _without_chain(shares, part.counts(probabilities)), float(log_likelihood.sum())
+        return _without_chain(shares, self.chosen_["weight"] * part.counts(probabilities)), float(log_likelihood.sum())
 
     def _infer(self, corpus: Corpus, features: NDArray[Any] | None) -> tuple[SoftLabels, Annotations]:
         observations = self._observe(without_crossings(corpus))

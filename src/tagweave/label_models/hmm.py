@@ -14,7 +14,7 @@ from tagweave.corpus import Corpus
 from tagweave.label_models.anchors import Counts, anchor
 from tagweave.label_models.confusion import ConfusionModel
 from tagweave.label_models.crossings import without_crossings
-from tagweave.label_models.inference import Decoder, Potentials, infer
+from tagweave.label_models.inference import Decoder, Potentials, infer, weighted
 from tagweave.label_models.source_priors import SourcePriors, observed, source_priors
 from tagweave.label_models.tables import transition_table
 from tagweave.labels import StateSpace
@@ -89,20 +89,19 @@ class HMM(ConfusionModel):
         learned = self.learned()
         with np.errstate(divide="ignore"):
             start, transitions = np.log(learned.start), np.log(learned.transitions)
-        evidence = observations.of_votes().log_evidence(learned.emissions)
+        evidence = self._log_evidence(observations)
         if self.only_observed:
             evidence[~observed(observations)] = -np.inf
-        potentials = Potentials(start, transitions, evidence)
-        if not len(observations.posteriors):
-            return potentials
-        return potentials.pooled(self.trust_ * observations.log_judgement(), self._own_share(observations))
+        own = self._own_share(observations)
+        return Potentials(weighted(start, own), weighted(transitions, own), evidence)
 
     def _expect(self, part: Observations) -> tuple[Counts, float]:
         posterior = chain.forward_backward(*self._potentials(part), part.offsets, pairs="sum")
         first, own = part.offsets[:-1][np.diff(part.offsets) > 0], self._own_share(part)
         moves = np.asarray(posterior.pair_marginals)
         starts = posterior.marginals[first].sum(axis=0)
-        counted = Counts(own * starts, own * moves, part.counts(posterior.marginals))
+        votes = self.chosen_["weight"] * part.counts(posterior.marginals)
+        counted = Counts(own * starts, own * moves, votes)
         return counted, float(posterior.log_partition.sum())
 
     def _infer(self, corpus: Corpus, features: NDArray[Any] | None) -> tuple[SoftLabels, Annotations]:

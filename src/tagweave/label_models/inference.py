@@ -22,18 +22,6 @@ class Potentials(NamedTuple):
     transitions: NDArray[np.floating]
     evidence: NDArray[np.floating]
 
-    def pooled(self, judgement: NDArray[np.floating], own: float) -> "Potentials":
-        r"""Expect what a judgement says in place of what the chain says, so far as it is trusted.
-
-        What chain and judge expect of a token, before any vote, is one opinion of two, their logarithmic pool:
-        \(p(z_t \mid z_{t-1})^{1 - \lambda} \, q_t(z_t)^\lambda\).
-
-        Args:
-            judgement: logarithms of the latter factor, of shape [tokens, labels].
-            own: the exponent of the former, see `own_share`.
-        """
-        return Potentials(weighted(self.start, own), weighted(self.transitions, own), self.evidence + judgement)
-
 
 def own_share(trust: float, judges: int) -> float:
     """What a model's own expectation of a token weighs beside sources that are taken at their word, of `trust` each.

@@ -110,7 +110,8 @@ class NaiveBayes(ConfusionModel):
         probabilities, log_sums = posterior(self._log_weights(part))
         right, wrong = judge(part, probabilities, self.learned().emissions)
         balance = self._own_share(part) * probabilities.sum(axis=0)
-        return self._counts(balance, right, wrong), float(log_sums.sum())
+        weight = self.chosen_["weight"]
+        return self._counts(balance, weight * right, weight * wrong), float(log_sums.sum())
 
     def _counts(self, balance: NDArray[np.float64], right: NDArray[np.float64], wrong: NDArray[np.float64]) -> Counts:
         """Counts whose rows, normalised, give the accuracies; one accuracy for all labels has the same in each row."""

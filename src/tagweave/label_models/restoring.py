@@ -13,7 +13,7 @@ Axis = str | int
 `labels` of the model, or a name of its own for a length that is the same wherever it stands."""
 
 CONFIG_KEYS = {"kind", "tagweave", "label_model", "settings", "types", "sources", "links"}
-CONFIG_KEYS |= {"silence", "rates", "trust", "history"}
+CONFIG_KEYS |= {"silence", "rates", "chosen", "history"}
 """What stands in the configuration of a label model."""
 
 
@@ -59,16 +59,19 @@ def silence_in(config: Mapping[str, Any]) -> Silence:
     return cast(Silence, silence)
 
 
-def share_in(config: Mapping[str, Any], key: str) -> float:
-    """A number from 0 to 1; 1 where an older version wrote none.
+def shares_in(config: Mapping[str, Any], names: Sequence[str]) -> dict[str, float]:
+    """Settings that dev chose, numbers from 0 to 1; older versions wrote none.
 
     Raises:
-        ValueError: it is something else.
+        ValueError: they are something else.
     """
-    share = config.get(key, 1.0)
-    if not isinstance(share, int | float) or not 0 <= share <= 1:
-        raise ValueError(f"{key} is no number from 0 to 1")
-    return float(share)
+    found = config.get("chosen", {})
+    if not isinstance(found, dict) or not set(found) <= set(names):
+        raise ValueError("chosen is no table of settings that are chosen")
+    for name, share in found.items():
+        if not isinstance(share, int | float) or not 0 <= share <= 1:
+            raise ValueError(f"{name} is no number from 0 to 1")
+    return {name: float(share) for name, share in found.items()}
 
 
 def check_arrays(
