@@ -1,12 +1,10 @@
 """`LabelModel`: the contract of everything that turns the votes of sources into labels."""
 
-import math
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
-from itertools import product
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -18,6 +16,7 @@ from tagweave.config import create
 from tagweave.corpus import Column, Corpus
 from tagweave.errors import DataError, NotFittedError, StorageError, TagweaveWarning, UsageError
 from tagweave.evaluation import evaluate
+from tagweave.label_models.choosing import Group, Values, choose
 from tagweave.label_models.restoring import Axis, check_arrays, check_config, rates_in, shares_in, silence_in
 from tagweave.labels import LabelSet, StateSpace
 from tagweave.observations import Probabilities, Silence
@@ -147,7 +146,8 @@ class LabelModel(ABC):
             self._fit(tempered, None if dev is None else self._known(dev))
             if dev is None or (len(silences) == 1 and not choices):
                 return self
-            f1 = self._choose(choices, self._scorer(dev))
+            chosen, f1 = choose(self.chosen_, choices, self._scorer(dev))
+            self.chosen_ = dict(chosen)
             if f1 > best:
                 best, learned = f1, vars(self).copy()
         vars(self).update(learned)
@@ -162,8 +162,8 @@ class LabelModel(ABC):
         """The settings of `applied`; one that is None has nothing to apply."""
         return {name: float(value) for name in self.applied if (value := getattr(self, name)) is not None}
 
-    def _choices(self, judged: bool) -> Iterator[dict[str, tuple[float, ...]]]:
-        """Values among which dev chooses, of names of `applied`; those of a group are tried in all combinations.
+    def _choices(self, judged: bool) -> Iterator[Group]:
+        """Values of `applied` among which dev chooses, see `tagweave.label_models.choosing.choose`.
 
         Args:
             judged: whether some source is taken at its word.
@@ -171,36 +171,13 @@ class LabelModel(ABC):
         if judged:
             yield {"trust": _TRUST}
 
-    def _choose(self, choices: Sequence[Mapping[str, tuple[float, ...]]], f1: Callable[[], float]) -> float:
-        """Take the values with the best F1 on dev, group by group, until no group brings more; gives that F1.
-
-        On a tie the values nearest to the settings are taken.
-        """
-        given, scores = dict(self.chosen_), dict[tuple[float, ...], float]()
-
-        def score(values: Mapping[str, float]) -> tuple[float, float]:
-            key = tuple(values.values())
-            if key not in scores:
-                self.chosen_ = dict(values)
-                scores[key] = f1()
-            return scores[key], -sum(abs(_log(values[name]) - _log(given[name])) for name in values)
-
-        best, before = given, None
-        score(best)
-        while best != before:
-            before = best
-            for group in choices:
-                tried = [dict(zip(group, values, strict=True)) for values in product(*group.values())]
-                best = max((best, *({**best, **values} for values in tried)), key=score)
-        self.chosen_ = best
-        return score(best)[0]
-
-    def _scorer(self, dev: Corpus) -> Callable[[], float]:
-        """What gives F1 on dev of the model as it is, with what does not change held ready."""
+    def _scorer(self, dev: Corpus) -> Callable[[Values], float]:
+        """What takes values of `applied` and gives F1 on dev with them; what does not change is held ready."""
         known = self._known(dev)
         features = self._features(known)
 
-        def f1() -> float:
+        def f1(values: Values) -> float:
+            self.chosen_ = dict(values)
             entities = self._infer(_tempered(self.chosen_["trust"], self.rates_, known), features)[1]
             return evaluate(dev, known.with_entities(entities), bootstrap=0).f1
 
@@ -359,11 +336,6 @@ class LabelModel(ABC):
             check_arrays(parameters, model._shapes(), model._lengths(), model._whole)
             model._restore(parameters)
         return model
-
-
-def _log(value: float) -> float:
-    """Of shares; 0 is as far from the others as a millionth."""
-    return math.log(max(value, 1e-6))
 
 
 def not_fitted(name: str) -> NotFittedError:

@@ -13,6 +13,7 @@ from tagweave.encoder import DEFAULT, require_bert
 from tagweave.encoder.embeddings import embed
 from tagweave.label_models.anchors import Counts, anchor_labels
 from tagweave.label_models.base import LabelModel, not_fitted
+from tagweave.label_models.choosing import Group
 from tagweave.label_models.conditional_data import ConditionalData
 from tagweave.label_models.confusion import WEIGHT
 from tagweave.label_models.hmm import HMM
@@ -125,7 +126,7 @@ class ConditionalModel(LabelModel):
             record = {"epoch": step.epoch + 1, "loss": loss / max(weight, 1)}
             loss = weight = 0.0
             if f1 is not None:
-                record["f1"] = f1()
+                record["f1"] = f1(self.chosen_)
                 if record["f1"] > best[0]:
                     best = record["f1"], {name: value.clone() for name, value in network.state_dict().items()}
             self.history_.append(record)
@@ -135,11 +136,9 @@ class ConditionalModel(LabelModel):
         if best[1]:
             network.load_state_dict(best[1])
 
-    def _choices(self, judged: bool) -> Iterator[dict[str, tuple[float, ...]]]:
-        found: dict[str, tuple[float, ...]] = {} if self.missed is None else {"missed": _MISSED}
-        for group in super()._choices(judged):
-            found.update(group)
-        yield found
+    def _choices(self, judged: bool) -> Iterator[Group]:
+        missed: Group = {} if self.missed is None else {"missed": _MISSED}
+        yield {**missed, **next(super()._choices(judged), {})}
         yield {"weight": WEIGHT}
 
     def _loop(self, data: ConditionalData, epochs: int) -> "TrainingLoop[NDArray[np.int64]]":

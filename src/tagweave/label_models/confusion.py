@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from tagweave.corpus import Corpus
 from tagweave.label_models.anchors import Counts
 from tagweave.label_models.base import not_fitted
+from tagweave.label_models.choosing import Group
 from tagweave.label_models.crossings import without_crossings
 from tagweave.label_models.inference import own_share
 from tagweave.label_models.iterative import IterativeModel
@@ -122,7 +123,7 @@ class ConfusionModel(IterativeModel):
     def _own_share(self, observations: Observations) -> float:
         return own_share(self.chosen_["trust"], len(observations.posteriors))
 
-    def _choices(self, judged: bool) -> Iterator[dict[str, tuple[float, ...]]]:
+    def _choices(self, judged: bool) -> Iterator[Group]:
         yield from super()._choices(judged)
         yield {"weight": WEIGHT}
 
