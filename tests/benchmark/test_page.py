@@ -30,7 +30,7 @@ def test_the_page_says_how_to_repeat_it_and_ends_with_the_notes(out: Path) -> No
     text = render(out).read_text(encoding="utf-8")
     assert f"$ tagweave benchmark paper --sources paper --seeds 2 --out {out.as_posix()}" in text
     assert f"$ tagweave benchmark paper --sources paper --gold-free --seeds 1 --out {out.as_posix()}" in text
-    assert "94 of 96 cells are missing" in text
+    assert "90 of 92 cells are missing" in text
     assert "other settings than those of today, and to be made anew with `--rerun`: laptop-review/hmm.paper.0\n" in text
     assert "Abacus, 1 of 2 cores (python 3.11.7): 4 cells" in text
     assert "- laptop-review: a note\n" in text
