@@ -60,9 +60,9 @@ def test_the_objective_never_falls(state_space: str, silence: str, strength: flo
     assert all(later >= earlier - 1e-9 * abs(earlier) for earlier, later in zip(history, history[1:], strict=False))
 
 
-@pytest.mark.parametrize("trust", [0.0, 0.4, 1.0])
-def test_the_objective_never_falls_beside_a_tagger(trust: float) -> None:
-    model = HMM(silence="never", iterations=30, tolerance=0, strength=0.1, trust=trust)
+@pytest.mark.parametrize(("trust", "weight"), [(0.0, 1.0), (0.4, 1.0), (0.4, 0.3), (1.0, 0.3)])
+def test_the_objective_never_falls_beside_a_tagger(trust: float, weight: float) -> None:
+    model = HMM(silence="never", iterations=30, tolerance=0, strength=0.1, trust=trust, weight=weight)
     model.fit(with_taggers(simulated(100), 1))
     history = [record["objective"] for record in model.history_]
     assert len(history) > 3
@@ -71,15 +71,16 @@ def test_the_objective_never_falls_beside_a_tagger(trust: float) -> None:
 
 
 @pytest.mark.parametrize(("taggers", "trust"), [(0, 0.4), (1, 0.0), (1, 0.4), (1, 1.0), (2, 0.4), (2, 0.75)])
-def test_likelihood_is_the_sum_over_all_label_sequences(taggers: int, trust: float) -> None:
+@pytest.mark.parametrize("weight", [0.2, 1.0])
+def test_likelihood_is_the_sum_over_all_label_sequences(taggers: int, trust: float, weight: float) -> None:
     corpus = with_taggers(simulated(60), taggers)
-    model = HMM(state_space="io", silence="never", iterations=3, tolerance=0, trust=trust).fit(corpus)
+    model = HMM(state_space="io", silence="never", iterations=3, tolerance=0, trust=trust, weight=weight).fit(corpus)
     short = corpus.subset([number for number in range(60) if np.diff(corpus.offsets)[number] <= 6][:5])
     start, transitions, emissions = model.learned().arrays()
     own = max(0, 1 - taggers * trust)
     start, transitions = start**own, transitions**own
     observations = observe(short.select_sources(["reliable", "confused", "narrow"]), "io", "never")
-    evidence = np.exp(observations.log_evidence(emissions[:3]))
+    evidence = np.exp(observations.log_evidence(emissions[:3])) ** weight
     for tagger in short.sources.values():
         if isinstance(tagger, SoftLabels):
             evidence *= np.maximum(tagger.io(), 1e-6) ** trust
