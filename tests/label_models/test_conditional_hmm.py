@@ -149,6 +149,13 @@ def test_silence_costs_once_for_each_entity_and_at_its_edges() -> None:
     assert extra[3, outside, inside] == 1, "an illegal move stays illegal at any price"
 
 
+def test_what_is_never_missed_is_as_good_as_impossible(encoder: str) -> None:
+    train = sentences(20, known=4)
+    found = make(encoder, epochs=1, missed=0.0).fit(train).predict(train)
+    assert all(document.entities == [] or document.sources["list"] for document in found)
+    assert np.isfinite(make(encoder, epochs=1, missed=0.0).fit(train).predict_proba(train).probabilities).all()
+
+
 def test_neighbours_are_those_of_the_same_document() -> None:
     labels = LabelSet(("A",))
     made, _ = network(labels)

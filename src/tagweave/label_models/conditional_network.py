@@ -18,6 +18,9 @@ from tagweave.label_models.conditional_layers import Places, log_likelihoods, lo
 from tagweave.label_models.projection import project
 from tagweave.labels import LabelSet
 
+_LEAST = 1e-6
+"""A probability is read as at least this, so that what votes never say stays possible."""
+
 
 @dataclass(frozen=True)
 class Shape:
@@ -158,6 +161,6 @@ class ConditionalNetwork(nn.Module):
         before = np.roll(silent, 1)
         first = batch.offsets[:-1][np.diff(batch.offsets) > 0]
         before[first] = silent[first]
-        costs = torch.stack([math.log(missed) * self.begins, math.log(self.shape.edge) * self.goes_on])
+        costs = torch.stack([math.log(max(missed, _LEAST)) * self.begins, math.log(self.shape.edge) * self.goes_on])
         kinds = torch.stack([costs.new_zeros(costs[0].shape), costs[0], costs[1], costs.sum(0)])
         return kinds[torch.from_numpy(silent + 2 * (silent != before))]
