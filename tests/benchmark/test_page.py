@@ -29,13 +29,16 @@ def out(tiny_data: Path, tmp_path: Path) -> Path:
 def test_the_page_says_how_to_repeat_it_and_ends_with_the_notes(out: Path) -> None:
     text = render(out).read_text(encoding="utf-8")
     assert f"$ tagweave benchmark paper --sources paper --seeds 2 --out {out.as_posix()}" in text
-    assert f"$ tagweave benchmark paper --sources paper --gold-free --seeds 1 --out {out.as_posix()}" in text
+    some = "--datasets laptop-review --systems hmm"
+    assert f"$ tagweave benchmark paper --sources paper --gold-free --seeds 1 {some} --out {out.as_posix()}" in text
     assert "90 of 92 cells are missing" in text
     assert "other settings than those of today, and to be made anew with `--rerun`: laptop-review/hmm.paper.0\n" in text
     assert "Abacus, 1 of 2 cores (python 3.11.7): 4 cells" in text
     assert "- laptop-review: a note\n" in text
     assert "| CHMM-ALT | `chmm-alt` | - (75.54) | - (85.02) | - (85.12) | 76.00 ± 0.00 (76.55) |" in text
     assert "| laptop-review | HMM | test | 60.00 | 66.96 | -6.96 | no reason recorded |" in text
+    assert "## In another way: the paper's sources, nothing chosen on dev, encoder -" in text
+    assert "| laptop-review | HMM | test | 1 | 62.00 | 60.00 | 61.00 | - | 60.00 | 66.96 | - | 20 |" in text
     assert "### Sources of laptop-review, test" in text
     assert text.endswith("## What to know\n\nMind the gap.\n")
 

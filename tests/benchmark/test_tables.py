@@ -67,6 +67,14 @@ def test_details(results: Results) -> None:
     }
 
 
+def test_another_way_stands_beside_the_main_one_with_what_runs_in_it_alone(results: Results, tmp_path: Path) -> None:
+    other, gold_free = gather(tmp_path)[1:]
+    [found] = tables.other_way_table(other, results).records()
+    assert (found["system"], found["F1"], found["F1 above"], found["fit, s"]) == ("hmm+bert", 50.0, None, 20.0)
+    [found] = tables.other_way_table(gold_free, results).records()
+    assert (found["system"], found["F1"], found["F1 above"], found["paper F1"]) == ("HMM", 60.0, 70.0, 80.57)
+
+
 def test_alternate_training(results: Results) -> None:
     found = row(tables.alternate_table(results), **{"data set": "ncbi-disease", "label model": "CHMM"})
     assert (found["alone"], found["ALT"], found["gain"]) == (79.0, 82.0, 3.0)

@@ -104,6 +104,11 @@ class Results:
         return [name for name in usual if name in names] + sorted(names - set(usual))
 
     @property
+    def own_systems(self) -> list[str]:
+        """Those that were run in this way: systems without an encoder are in all that differ by it."""
+        return [name for name in self.systems if not self.way.encoder or parse_system(name).has_encoder]
+
+    @property
     def seeds(self) -> int:
         """Most runs that a system has."""
         return max(result.seeds for result in self.found.values())

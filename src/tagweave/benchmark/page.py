@@ -52,13 +52,17 @@ def render(out: Path, page: Path | None = None) -> Path:
     return page
 
 
-def command(results: Results, out: Path) -> str:
-    """The command that makes these results."""
+def command(results: Results, out: Path, whole: bool = True) -> str:
+    """The command that makes these results; where they are not meant to be `whole`, only what is there."""
     way = results.way
     options = [f"--sources {way.sources}", *["--gold-free"] * way.gold_free, f"--seeds {results.seeds}"]
     options += [f"--encoder {way.encoder}"] if way.encoder not in ("", "default") else []
-    systems = [name for name in results.systems if name not in usual_systems()]
-    options += [f"--systems {','.join(results.systems)}"] if systems else []
+    systems = results.systems if whole else results.own_systems
+    found = [name for name in DATASETS if any(results.get(system, name) for system in systems)]
+    if not whole and len(found) < len(DATASETS):
+        options.append(f"--datasets {','.join(found)}")
+    if not set(systems) <= set(usual_systems()) or (not whole and results.missing()):
+        options.append(f"--systems {','.join(systems)}")
     return f"$ tagweave benchmark paper {' '.join(options)} --out {out.as_posix()}"
 
 
@@ -71,7 +75,7 @@ def _opening(ways: list[Results], out: Path) -> Iterable[str]:
         "of train is used but by supervised systems. Where test has no public gold, scores are on dev, and the tables "
         "say so; the paper's are always of test."
     )
-    commands = "\n".join(command(results, out) for results in ways)
+    commands = "\n".join(command(results, out, whole=results is main) for results in ways)
     yield f"## How to repeat them\n\n<!-- not run -->\n```console\n{commands}\n```"
     yield "reads the folder that `TAGWEAVE_DATA` names, and goes on where it was broken off."
     yield _missing(main)
@@ -125,8 +129,8 @@ def _choices(results: Results) -> str:
     chosen = (
         "nothing is chosen on dev"
         if results.way.gold_free
-        else "epochs of taggers, what a silent source means to CHMM, and round and output of alternate training are "
-        "chosen on dev"
+        else "epochs of taggers, what label models apply (what silence means, how much votes weigh, how far a "
+        "tagger is trusted), and round and output of alternate training are chosen on dev"
     )
     return f"Main results: {results.way.title()}; {chosen}. Seeds: {shown}; systems without chance have one."
 
@@ -189,7 +193,7 @@ def _main(results: Results, figures: dict[str, str], reasons: Any) -> Iterable[s
 
 def _appendix(ways: list[Results], facts: dict[str, Facts]) -> Iterable[str]:
     for results in ways[1:]:
-        yield from _section(f"F1 with {results.way.title()}", "", tables.overview_table(results))
+        yield from _section(f"In another way: {results.way.title()}", "", tables.other_way_table(results, ways[0]))
     if facts:
         yield "## Sources"
         yield (

@@ -70,6 +70,35 @@ def _heading(results: Results, dataset: str) -> str:
     return f"{dataset}, dev" if found and all(result.split == "dev" for result in found) else dataset
 
 
+def other_way_table(results: Results, main: Results) -> Table:
+    """What was run in another way than the main results, beside the F1 of the same system there."""
+    columns = (
+        "data set",
+        "system",
+        "on",
+        "seeds",
+        "precision",
+        "recall",
+        "F1",
+        "±",
+        "F1 above",
+        "paper F1",
+        "encoder",
+        "fit, s",
+    )
+    rows: list[tuple[Cell, ...]] = []
+    for dataset in DATASETS:
+        for system in results.own_systems:
+            result, above = results.get(system, dataset), main.get(system, dataset)
+            if result is None:
+                continue
+            scores = (result.mean("precision"), result.mean("recall"), result.mean(), result.deviation())
+            beside = (None if above is None else above.mean(), published.published_f1(system, dataset))
+            ours = (dataset, published.title_of(system), result.split, result.seeds, *scores)
+            rows.append((*ours, *beside, _published_encoder(system, dataset), result.fit_seconds()))
+    return Table("", columns, tuple(rows), (*[2] * (len(columns) - 1), 0))
+
+
 def details_table(results: Results, dataset: str) -> Table:
     """Precision, recall and F1 of every system on a data set, beside the published ones."""
     columns = (
