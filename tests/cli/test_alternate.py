@@ -49,7 +49,11 @@ def test_from_votes_to_predictions(tagweave: CommandLine, encoder: str) -> None:
     options = ["--label-model", "hmm", "--encoder", encoder, "--dev", "dev.jsonl", "--rounds", "1", "--out", "run"]
     result = tagweave.fine("alternate", "train.jsonl", *options, *quick(), "--set", "label_model.iterations=3")
     assert "round 1: label model on 5 sources" in result.err
-    assert "tagweave predict run FILE.jsonl" in result.err
+    ending = result.err.splitlines()[-3:]
+    assert "is the best and lies in run" in ending[0]
+    assert {line.endswith("--output label-model") for line in ending[1:]} == {True, False}
+    first, second = (float(line.partition("(F1 ")[2].partition(" on dev)")[0]) for line in ending[1:])
+    assert first >= second
     plan = json.loads(Path("run/alternate.json").read_text(encoding="utf-8"))
     assert plan["label_model"]["iterations"] == 3
     assert plan["tagger"]["encoder"] == encoder

@@ -11,7 +11,7 @@ from tagweave.config import create, parse_pairs, read_toml
 from tagweave.errors import UsageError, unknown_name
 
 if TYPE_CHECKING:
-    from tagweave.alternate import AlternateTraining
+    from tagweave.alternate import AlternateTraining, Outcome
 
 TABLES = ("data", "label_model", "tagger", "alternate")
 
@@ -44,6 +44,7 @@ class Plan:
 
     def run(self, resume: bool) -> None:
         """Train, with progress and scores on stderr."""
+        from tagweave.alternate import best_round
         from tagweave.team import join
 
         data = self.data
@@ -51,9 +52,23 @@ class Plan:
             check_no_stream(processes.size, data.train, data.dev)
             train = read_corpus(data.train, data.sources, data.coarse)
             dev = None if data.dev is None else read_dev(data.dev, data.sources, data.coarse)
-            for _ in self.training.run(train, dev, folder=data.out, resume=resume):
-                pass
-            progress.say(f"the best round is in {data.out}: tagweave predict {data.out} FILE.jsonl --out OUT.jsonl")
+            best: Outcome | None = None
+            for finished in self.training.run(train, dev, folder=data.out, resume=resume):
+                best = best_round([finished] if best is None else [best, finished])
+            if best is not None:
+                progress.say(_ending(best, data.out))
+
+
+def _ending(best: "Outcome", folder: Path) -> str:
+    """What a run left, and how either output of it is had."""
+    predict = f"tagweave predict {folder} FILE.jsonl --out OUT.jsonl"
+    commands = {"tagger": predict, "label-model": f"{predict} --output label-model"}
+    reads = {"tagger": "its tagger needs no votes", "label-model": "its label model reads the votes of the sources too"}
+    lines = [f"round {best.number} is the best and lies in {folder}"]
+    for name in sorted(commands, key=lambda name: -best.f1.get(name, 0.0)):
+        score = f" (F1 {100 * best.f1[name]:.2f} on dev)" if name in best.f1 else ""
+        lines.append(f"  {reads[name]}{score}: {commands[name]}")
+    return "\n".join(lines)
 
 
 def read_plan(path: Path, options: Mapping[str, Mapping[str, Any]], settings: Iterable[str]) -> Plan:
