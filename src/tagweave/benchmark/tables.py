@@ -70,61 +70,39 @@ def _heading(results: Results, dataset: str) -> str:
     return f"{dataset}, dev" if found and all(result.split == "dev" for result in found) else dataset
 
 
+_SCORED = ("on", "seeds", "precision", "recall", "F1", "±")
+
+
+def _scored(result: Result) -> tuple[Cell, ...]:
+    """What `_SCORED` names of a result."""
+    scores = (result.mean("precision"), result.mean("recall"), result.mean(), result.deviation())
+    return (result.split, result.seeds, *scores)
+
+
 def other_way_table(results: Results, main: Results) -> Table:
     """What was run in another way than the main results, beside the F1 of the same system there."""
-    columns = (
-        "data set",
-        "system",
-        "on",
-        "seeds",
-        "precision",
-        "recall",
-        "F1",
-        "±",
-        "F1 above",
-        "paper F1",
-        "encoder",
-        "fit, s",
-    )
+    columns = ("data set", "system", *_SCORED, "F1 above", "paper F1", "encoder", "fit, s")
     rows: list[tuple[Cell, ...]] = []
     for dataset in DATASETS:
         for system in results.own_systems:
             result, above = results.get(system, dataset), main.get(system, dataset)
-            if result is None:
-                continue
-            scores = (result.mean("precision"), result.mean("recall"), result.mean(), result.deviation())
-            beside = (None if above is None else above.mean(), published.published_f1(system, dataset))
-            ours = (dataset, published.title_of(system), result.split, result.seeds, *scores)
-            rows.append((*ours, *beside, _published_encoder(system, dataset), result.fit_seconds()))
+            if result is not None:
+                beside = (None if above is None else above.mean(), published.published_f1(system, dataset))
+                ours = (dataset, published.title_of(system), *_scored(result))
+                rows.append((*ours, *beside, _published_encoder(system, dataset), result.fit_seconds()))
     return Table("", columns, tuple(rows), (*[2] * (len(columns) - 1), 0))
 
 
 def details_table(results: Results, dataset: str) -> Table:
     """Precision, recall and F1 of every system on a data set, beside the published ones."""
-    columns = (
-        "system",
-        "on",
-        "seeds",
-        "precision",
-        "recall",
-        "F1",
-        "±",
-        "paper P",
-        "paper R",
-        "paper F1",
-        "encoder",
-        "F1 - paper",
-    )
+    columns = ("system", *_SCORED, "paper P", "paper R", "paper F1", "encoder", "F1 - paper")
     rows: list[tuple[Cell, ...]] = []
     for system in results.systems:
         result = results.get(system, dataset)
         printed, f1 = published.published_scores(system, dataset), published.published_f1(system, dataset)
         if result is None and f1 is None:
             continue
-        ours: tuple[Cell, ...] = ("-", None, None, None, None, None)
-        if result is not None:
-            scores = (result.mean("precision"), result.mean("recall"), result.mean(), result.deviation())
-            ours = (result.split, result.seeds, *scores)
+        ours = ("-", *[None] * (len(_SCORED) - 1)) if result is None else _scored(result)
         theirs = (None, None, f1) if printed is None else tuple(printed)
         difference = None if result is None or f1 is None else result.mean() - f1
         rows.append((published.title_of(system), *ours, *theirs, _published_encoder(system, dataset), difference))
