@@ -5,8 +5,10 @@
 
 The bare loop calls the model alone, on batches without any padding that lie ready in memory: the pieces of the same
 windows, end to end, cut into rows that are as long as a window is on average. Its batch size is the best of those in
-the table. Its training step is forward, cross-entropy, backward, clipping and AdamW, with the same layers frozen. What
-tagweave does has everything else in it: tokenising, windows, padding, pooling, decoding, soft labels as targets.
+the table. Its training step is forward, cross-entropy, backward, clipping and AdamW, with the same layers frozen, and
+the fused attention that transformers chooses. What tagweave does has everything else in it: tokenising, windows,
+padding, pooling, decoding, soft labels as targets; in bfloat16 it trains without the fused attention, whose way back is
+slow on CPUs.
 
 Everything runs on one thread but where the table says so, the ways in turn, the best of all rounds counts; times are
 those of the processor (of the clock for two threads), so that others on the machine disturb them little.

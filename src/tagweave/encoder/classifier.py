@@ -1,5 +1,7 @@
 """What a token classifier says of words: read at the first sub-word piece of each, in windows where texts are long."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -45,9 +47,32 @@ def word_logits(
     kind = precision(number_format, where)
     batch = encoder.batch(pieces, windows, chosen)
     inputs = {name: tensor.to(where) for name, tensor in batch.inputs.items()}
-    with torch.autocast(where.type, kind, enabled=kind != torch.float32):
+    with torch.autocast(where.type, kind, enabled=kind != torch.float32), _attention(where, kind):
         logits = model(**inputs).logits if kept is None else kept.logits(model, inputs, chosen)
     return batch.words, logits.flatten(0, 1)[torch.from_numpy(batch.positions).to(where)].float()
+
+
+@contextmanager
+def _attention(where: "torch.device", kind: "torch.dtype") -> Iterator[None]:
+    """Inside the block, attention that learns in bfloat16 on a CPU is two plain products.
+
+    The fused kernel saves memory, but its way back leaves out the instructions for bfloat16 and takes as long as the
+    rest of a layer (`benchmarks/encoder.py`).
+    """
+    import torch
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    if where.type != "cpu" or kind == torch.float32 or not torch.is_grad_enabled():
+        yield
+        return
+    flags: Any = torch.backends.cuda  # of all devices, in spite of its name
+    before = flags.fp16_bf16_reduction_math_sdp_allowed()
+    flags.allow_fp16_bf16_reduction_math_sdp(True)
+    try:
+        with sdpa_kernel(SDPBackend.MATH):
+            yield
+    finally:
+        flags.allow_fp16_bf16_reduction_math_sdp(before)
 
 
 def all_word_logits(
