@@ -126,7 +126,7 @@ def test_without_dev_it_stops_where_labels_settle(
     rounds = list(plan(encoder, rounds=9, settled=0.95).run(train, folder=tmp_path))
     assert [finished.agreement for finished in rounds] == [None, 0.9, 0.98]
     found, output = load_round(tmp_path)
-    assert (found.number, found.f1, output) == (2, {}, "tagger")
+    assert (found.number, found.f1, output) == (2, {}, "label-model")
 
 
 def test_the_tagger_goes_on_or_starts_afresh(encoder: str, train: Corpus) -> None:

@@ -72,11 +72,11 @@ def test_alternate_training_keeps_the_scores_of_all_rounds(tiny_data: Path, tmp_
     assert record["rounds"][0]["fit_seconds"] < record["seconds"]["fit"]
 
 
-def test_without_choices_on_dev_the_last_tagger_counts(tiny_data: Path, tmp_path: Path, encoder: str) -> None:
+def test_without_choices_on_dev_the_last_label_model_counts(tiny_data: Path, tmp_path: Path, encoder: str) -> None:
     cell = Cell("conll-2003", "hmm-alt", encoder, gold_free=True)
     record = execute(cell, tiny_data, tmp_path)
     assert cell.path(tmp_path).name == "hmm-alt.tiny.paper.gold-free.0.json"
-    assert record["chosen"] == {"round": record["rounds"][-1]["number"], "output": "tagger"}
+    assert record["chosen"] == {"round": record["rounds"][-1]["number"], "output": "label-model"}
     assert set(record["scores"]) == {"dev"}
 
 

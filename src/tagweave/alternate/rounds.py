@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeVar
+from typing import Literal, TypeVar, get_args
 
 from tagweave.corpus import Corpus
 from tagweave.label_models import LabelModel
@@ -33,6 +33,12 @@ class Outcome:
     def best_f1(self) -> float:
         """The better output's F1 on dev; 0 without dev."""
         return max(self.f1.values(), default=0.0)
+
+    @property
+    def output(self) -> Output:
+        """The output with the better F1 on dev; without dev the label model's, which hears the tagger and the votes."""
+        outputs: tuple[Output, ...] = get_args(Output)
+        return max(outputs, key=lambda name: self.f1.get(name, 0.0))
 
 
 @dataclass(frozen=True, kw_only=True)

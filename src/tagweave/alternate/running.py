@@ -35,7 +35,7 @@ def is_alternate(folder: Path) -> bool:
 
 
 def load_round(folder: Path) -> tuple[Round, Output]:
-    """The best round of a finished run, and which of its outputs was better on dev (the tagger, without dev).
+    """The best round of a finished run, and which of its outputs is the better one, see `Outcome.output`.
 
     Raises:
         StorageError: the folder holds no finished run, or is incomplete or changed.
@@ -250,9 +250,8 @@ class Run:
         best.tagger.save(self._folder / _TAGGER)
         if best.teacher is not None:
             best.teacher.save(self._folder / _TEACHER)
-        output = max(best.f1, key=lambda name: best.f1[name]) if best.f1 else "tagger"
         history = [{"number": r.number, "f1": r.f1, "agreement": r.agreement} for r in self._outcomes]
-        result = {"number": best.number, "output": output, "f1": best.f1, "agreement": best.agreement}
+        result = {"number": best.number, "output": best.output, "f1": best.f1, "agreement": best.agreement}
         write_json(self._folder / _RESULT, {**result, "rounds": history}, sealed=True)
 
 

@@ -90,9 +90,7 @@ class _Run:
     def _alternate(self) -> dict[str, Any]:
         rounds = self._rounds()
         last = best_round(rounds)
-        output = "tagger"
-        if self._system.alternate and last.f1:
-            output = max(last.f1, key=lambda name: last.f1[name])
+        output = last.output if self._system.alternate else "tagger"
         kept = read_json(self._work / "rounds.json")["rounds"]
         scores: SplitScores = kept[last.number]["scores"][output]
         return {"scores": scores, "chosen": {"round": last.number, "output": output}, "rounds": kept}

@@ -65,7 +65,7 @@ def _ending(best: "Outcome", folder: Path) -> str:
     commands = {"tagger": predict, "label-model": f"{predict} --output label-model"}
     reads = {"tagger": "its tagger needs no votes", "label-model": "its label model reads the votes of the sources too"}
     lines = [f"round {best.number} is the best and lies in {folder}"]
-    for name in sorted(commands, key=lambda name: -best.f1.get(name, 0.0)):
+    for name in sorted(commands, key=lambda name: name != best.output):
         score = f" (F1 {100 * best.f1[name]:.2f} on dev)" if name in best.f1 else ""
         lines.append(f"  {reads[name]}{score}: {commands[name]}")
     return "\n".join(lines)
