@@ -3,9 +3,9 @@
 import statistics
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from tagweave.benchmark.cells import Cell, read_cells
 from tagweave.benchmark.datasets import DATASETS
@@ -57,6 +57,13 @@ class Result:
     def seeds(self) -> int:
         """How many runs there are."""
         return len(self.records)
+
+    def on_seeds_of(self, other: "Result") -> Self:
+        """The runs whose seed the other has too, so that two systems differ by no luck; all where one has no chance."""
+        seeds = {record["cell"]["seed"] for record in other.records}
+        kept = tuple(record for record in self.records if record["cell"]["seed"] in seeds)
+        with_chance = all(parse_system(name).has_chance for name in (self.system, other.system))
+        return replace(self, records=kept) if kept and with_chance else self
 
     def mean(self, measure: str = "f1", split: str | None = None) -> float:
         """Mean of a score in percent."""
