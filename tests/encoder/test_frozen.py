@@ -181,6 +181,18 @@ def test_gradients_with_kept_states_are_the_gradients(tiny: str, precision: str,
         assert training._states._done.all()
 
 
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_states_are_the_same_whether_training_or_prediction_asks_first(tiny: str, precision: str) -> None:
+    training = Fitting(make(tiny, precision=precision), documents(40), None, None)
+    everything, found = np.arange(len(training._windows)), []
+    for learns in (True, False):
+        with training._keeping(), torch.set_grad_enabled(learns):
+            assert training._states is not None
+            training._tagger._logits(training._pieces, training._windows, everything, training._states)
+            found.append(np.array(training._states.rows))
+    np.testing.assert_array_equal(*found)
+
+
 @pytest.mark.filterwarnings("ignore::tagweave.errors.TagweaveWarning")
 def test_a_training_that_stopped_goes_on_to_the_same_weights(tiny: str, tmp_path: Path) -> None:
     corpus, dev = documents(40), documents(10, 1)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -47,8 +48,10 @@ def word_logits(
     kind = precision(number_format, where)
     batch = encoder.batch(pieces, windows, chosen)
     inputs = {name: tensor.to(where) for name, tensor in batch.inputs.items()}
-    with torch.autocast(where.type, kind, enabled=kind != torch.float32), _attention(where, kind):
-        logits = model(**inputs).logits if kept is None else kept.logits(model, inputs, chosen)
+    with torch.autocast(where.type, kind, enabled=kind != torch.float32):
+        work = partial(model, **inputs) if kept is None else kept.rest(model, inputs, chosen)
+        with _attention(where, kind):
+            logits: torch.Tensor = work().logits
     return batch.words, logits.flatten(0, 1)[torch.from_numpy(batch.positions).to(where)].float()
 
 

@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -252,8 +253,8 @@ class KeptStates:
         self._batch[order] = np.repeat(np.arange(len(self._plan)), [len(batch) for batch in self._plan])
         self._done = np.zeros(len(self._plan), bool)
 
-    def logits(self, model: Any, inputs: "dict[str, Tensor]", chosen: NDArray[np.int64]) -> "Tensor":  # noqa: ANN401
-        """What a classifier says of windows, of shape [windows, pieces, labels].
+    def rest(self, model: Any, inputs: "dict[str, Tensor]", chosen: NDArray[np.int64]) -> Callable[[], Any]:  # noqa: ANN401
+        """What is left of a classifier's work on windows: the layers that learn, on states that lie ready.
 
         Args:
             model: the classifier; its frozen layers are those of all that ask.
@@ -261,8 +262,7 @@ class KeptStates:
             chosen: their numbers.
         """
         states = self._of(model, inputs, chosen)
-        result: Tensor = upper(model, self.cut.layer, inputs, states, self.cut.size).logits
-        return result
+        return partial(upper, model, self.cut.layer, inputs, states, self.cut.size)
 
     def _of(self, model: Any, inputs: "dict[str, Tensor]", chosen: NDArray[np.int64]) -> "Tensor":  # noqa: ANN401
         import torch
