@@ -59,15 +59,16 @@ def word_logits(
 def _attention(where: "torch.device", kind: "torch.dtype") -> Iterator[None]:
     """Inside the block, attention that learns in bfloat16 on a CPU is two plain products.
 
-    The fused kernel saves memory, but its way back leaves out the instructions for bfloat16 and takes as long as the
-    rest of a layer (`benchmarks/encoder.py`).
+    The fused kernel saves memory, but its way back is slow there: without it training is 1.3 to 1.5 times as fast
+    (`benchmarks/encoder.py`, beside the bare loop, which has the kernel).
     """
     import torch
-    from torch.nn.attention import SDPBackend, sdpa_kernel
 
     if where.type != "cpu" or kind == torch.float32 or not torch.is_grad_enabled():
         yield
         return
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
     flags: Any = torch.backends.cuda  # of all devices, in spite of its name
     before = flags.fp16_bf16_reduction_math_sdp_allowed()
     flags.allow_fp16_bf16_reduction_math_sdp(True)
