@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tagweave.alternate import Round, is_alternate, load_round
+from tagweave.alternate import OUTPUTS, Round, is_alternate, load_round
 from tagweave.annotating.corpora import check
 from tagweave.annotating.files import Annotator, paths_of
 from tagweave.annotating.running import TIME_LIMIT, described
@@ -35,9 +35,6 @@ from tagweave.tagger import Tagger
 
 SUFFIXES = (".jsonl", ".jsonl.gz", ".parquet")
 """Endings of shards."""
-
-OUTPUTS = ("tagger", "label-model")
-"""What can label documents in the folder of an alternate training."""
 
 
 def is_folder_of_shards(path: str | Path) -> bool:

@@ -11,6 +11,8 @@ from tagweave.tagger import Tagger
 Output = Literal["label-model", "tagger"]
 """The two outputs of a round: the label model on the sources and the tagger together, and the tagger alone."""
 
+OUTPUTS: tuple[Output, ...] = get_args(Output)
+
 TAGGER_SOURCE = "tagger"
 """What the tagger is called among the sources."""
 
@@ -37,8 +39,7 @@ class Outcome:
     @property
     def output(self) -> Output:
         """The output with the better F1 on dev; without dev the label model's, which hears the tagger and the votes."""
-        outputs: tuple[Output, ...] = get_args(Output)
-        return max(outputs, key=lambda name: self.f1.get(name, 0.0))
+        return max(OUTPUTS, key=lambda name: self.f1.get(name, 0.0))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tagweave.alternate.rounds import Outcome, Output, Round, best_round, taught
+from tagweave.alternate.rounds import OUTPUTS, Outcome, Output, Round, best_round, taught
 from tagweave.corpus import Corpus
 from tagweave.encoder import Encoder
 from tagweave.encoder.frozen import Kept
@@ -45,7 +45,7 @@ def load_round(folder: Path) -> tuple[Round, Output]:
         raise StorageError(f"{folder} holds no finished alternate training: {_RESULT} is missing")
     result = read_json(folder / _RESULT)
     with as_saved(folder):
-        if result["output"] not in get_args(Output) or not isinstance(result["number"], int):
+        if result["output"] not in OUTPUTS or not isinstance(result["number"], int):
             raise ValueError(f"{_RESULT} names no round and output")
         found = Round(
             result["number"],

@@ -4,11 +4,12 @@ import importlib.util
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tagweave.alternate import OUTPUTS
 from tagweave.benchmark import published
 from tagweave.benchmark.datasets import DATASETS
 from tagweave.benchmark.gathering import Results
 from tagweave.benchmark.systems import parse_system
-from tagweave.benchmark.tables import OUTPUTS, rounds_of
+from tagweave.benchmark.tables import rounds_of
 from tagweave.errors import MissingExtraError
 
 if TYPE_CHECKING:

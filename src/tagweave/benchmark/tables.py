@@ -3,6 +3,7 @@
 import statistics
 from collections.abc import Mapping
 
+from tagweave.alternate import OUTPUTS
 from tagweave.benchmark import published
 from tagweave.benchmark.datasets import DATASETS
 from tagweave.benchmark.facts import Facts
@@ -14,8 +15,6 @@ NOTABLE = 3.0
 """A difference to the published F1 over which a reason is asked for."""
 
 NO_REASON = "no reason recorded"
-
-OUTPUTS = ("label-model", "tagger")
 
 
 def statistics_table(facts: Mapping[str, Facts]) -> Table:

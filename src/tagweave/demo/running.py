@@ -3,9 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import get_args
 
-from tagweave.alternate import AlternateTraining, Output, Round, best_round
+from tagweave.alternate import OUTPUTS, AlternateTraining, Round, best_round
 from tagweave.annotations import Span
 from tagweave.corpus import Corpus, Document
 from tagweave.demo.corpus import read_demo
@@ -102,7 +101,7 @@ def _votes(train: Corpus, dev: Corpus, test: Corpus) -> Iterator[tuple[Cell, ...
 
 
 def _round_rows(finished: Round, dev: Corpus, test: Corpus) -> Iterator[tuple[Cell, ...]]:
-    for title, output in zip(_names(finished), get_args(Output), strict=True):
+    for title, output in zip(_names(finished), OUTPUTS, strict=True):
         yield _row(title, *(_score(corpus, finished.predict(corpus, output)) for corpus in (dev, test)))
 
 
