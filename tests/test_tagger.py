@@ -12,6 +12,7 @@ import pytest
 import torch
 
 import tiny_encoder
+from tagweave import progress
 from tagweave.annotations import Span
 from tagweave.corpus import Corpus, Document
 from tagweave.errors import (
@@ -190,6 +191,18 @@ def test_a_killed_training_goes_on_exactly(tiny: str, tmp_path: Path, with_dev: 
         assert sorted(path.name for path in (tmp_path / str(stop)).iterdir()) == ["best", "last"]
     best = Tagger.load(tmp_path / "3" / "best")
     assert torch.equal(weights(best), weights(unbroken))
+
+
+def test_a_resumed_training_counts_the_steps_of_the_earlier_run(
+    tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    corpus = sentences(12)
+    next(make(tiny, epochs=2, batch_windows=4).fit_steps(corpus, folder=tmp_path))
+    monkeypatch.setattr(progress, "_shown", True)
+    monkeypatch.setattr(progress, "_PLAIN_INTERVAL", -1)
+    make(tiny, epochs=2, batch_windows=4).fit(corpus, folder=tmp_path, resume=True)
+    counted = [line for line in capsys.readouterr().err.splitlines() if line.startswith("training: ")]
+    assert counted == [f"training: {step}/6" for step in (4, 5, 6)]
 
 
 def test_another_training_is_not_gone_on_with(tiny: str, tmp_path: Path) -> None:

@@ -33,10 +33,16 @@ def say(message: str) -> None:
         sys.stderr.flush()
 
 
-def track(iterable: Iterable[Item], description: str, total: int | None = None) -> Iterator[Item]:
+def track(iterable: Iterable[Item], description: str, total: int | None = None, done: int = 0) -> Iterator[Item]:
     """The items of an iterable; how far it has come is shown on stderr.
 
     A terminal gets a bar, anything else a line now and then.
+
+    Args:
+        iterable: what is worked through.
+        description: what is done, in words.
+        total: how many items there are, those included that an earlier run has done.
+        done: how many an earlier run has done; they are not in `iterable`.
 
     >>> list(track([1, 2], "counting"))
     [1, 2]
@@ -47,15 +53,16 @@ def track(iterable: Iterable[Item], description: str, total: int | None = None) 
         from rich.console import Console
         from rich.progress import track as rich_track
 
-        yield from rich_track(iterable, description, total=total, console=Console(stderr=True), transient=True)
+        console = Console(stderr=True)
+        yield from rich_track(iterable, description, total=total, completed=done, console=console, transient=True)
     else:
-        yield from _plain(iterable, description, total)
+        yield from _plain(iterable, description, total, done)
 
 
-def _plain(iterable: Iterable[Item], description: str, total: int | None) -> Iterator[Item]:
+def _plain(iterable: Iterable[Item], description: str, total: int | None, done: int) -> Iterator[Item]:
     of = "" if total is None else f"/{total}"
     last = time.monotonic()
-    for count, item in enumerate(iterable, 1):
+    for count, item in enumerate(iterable, done + 1):
         yield item
         if time.monotonic() - last > _PLAIN_INTERVAL:
             last = time.monotonic()

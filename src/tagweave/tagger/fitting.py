@@ -191,7 +191,7 @@ class Fitting:
     def _epochs(self) -> Iterator[Epoch]:
         loss = weight = 0.0
         steps = 1 if self._tagger.whole_batch else len(self._batches(0))
-        for step in track(self._loop, "training", self._tagger.epochs * steps):
+        for step in track(self._loop, "training", self._tagger.epochs * steps, self._loop.step):
             loss, weight = loss + step.loss * step.weight, weight + step.weight
             self._objective.after(self._loop.step)
             if step.epoch_ends or self._loop.step == self._steps:
