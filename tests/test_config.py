@@ -72,6 +72,13 @@ def test_a_pair_needs_key_and_value(pair: str) -> None:
 def test_a_key_is_a_value_or_a_table() -> None:
     with pytest.raises(UsageError, match="a is a value already"):
         parse_pairs(["a=1", "a.b=2"])
+    with pytest.raises(UsageError, match="a is set already"):
+        parse_pairs(["a.b=2", "a=1"])
+
+
+def test_a_key_has_one_value() -> None:
+    with pytest.raises(UsageError, match=r"'a\.b=2': a\.b is set already: give it once"):
+        parse_pairs(["a.b=1", "c=3", "a.b=2"])
 
 
 def test_values_may_hold_equal_signs_and_dots() -> None:

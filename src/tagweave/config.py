@@ -68,6 +68,8 @@ def parse_pairs(pairs: Iterable[str]) -> dict[str, Any]:
             table = table.setdefault(name, {})
             if not isinstance(table, dict):
                 raise UsageError(f"{pair!r}: {name} is a value already, not a table")
+        if key in table:
+            raise UsageError(f"{pair!r}: {path.strip()} is set already: give it once")
         table[key] = value
     return tree
 

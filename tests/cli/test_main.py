@@ -4,10 +4,13 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import typer
 
+import tagweave.cli
 from cli.running import CommandLine, news, write_lines
 from tagweave import __version__
 
@@ -36,6 +39,37 @@ def test_help_and_version(tagweave: CommandLine) -> None:
 def test_every_command_is_listed_and_explained(tagweave: CommandLine, command: str) -> None:
     assert f" {command} " in tagweave.fine("--help").out
     assert len(tagweave.fine(command, "--help").out) > 300
+
+
+def options_of_all_commands() -> Iterator[tuple[str, bool]]:
+    """Each option as it is called, `aggregate --model`, and whether it may be repeated; flags are left out."""
+    waiting = [("", typer.main.get_command(tagweave.cli.app))]
+    for name, command in waiting:
+        waiting += [(f"{name} {sub}", own) for sub, own in getattr(command, "commands", {}).items()]
+        for option in command.params if name else ():
+            if option.opts[0].startswith("-") and not option.is_flag:
+                yield f"{name} {option.opts[0]}".strip(), option.multiple
+
+
+@pytest.mark.parametrize("option", [option for option, repeated in options_of_all_commands() if not repeated])
+def test_an_option_has_one_value(tagweave: CommandLine, option: str) -> None:
+    *command, name = option.split()
+    result = tagweave(*command, name, "1", f"{name}=2")
+    assert result.code == 2
+    assert result.words.startswith(f"error: {name} is given 2 times and takes one value: write {name} ")
+
+
+def test_what_may_be_repeated_stands_for_different_things(tagweave: CommandLine) -> None:
+    repeated = {option.split()[-1] for option, repeated in options_of_all_commands() if repeated}
+    assert repeated == {"--set", "--write-set", "--coarse"}
+    write_lines(Path("in.jsonl"), news(3))
+    command = ("aggregate", "in.jsonl", "--model", "hmm", "--out", "out.jsonl")
+    twice = tagweave(*command, "--set", "silence=never", "--set", "silence=always")
+    assert (twice.code, Path("out.jsonl").exists()) == (2, False)
+    assert "'silence=always': silence is set already: give it once" in twice.words
+    coarse = tagweave(*command, "--coarse", "ENT=PER,LOC", "--coarse", "ENT=ORG")
+    assert (coarse.code, Path("out.jsonl").exists()) == (2, False)
+    assert "--coarse ENT is given twice: write all that it stands for in one, ENT=A,B" in coarse.words
 
 
 def test_an_unknown_command(tagweave: CommandLine) -> None:

@@ -17,6 +17,7 @@ from tagweave.cli.alternate import alternate
 from tagweave.cli.analyze import analyze
 from tagweave.cli.annotate import annotate
 from tagweave.cli.benchmark import app as benchmark
+from tagweave.cli.command import Command
 from tagweave.cli.compare import compare
 from tagweave.cli.convert import convert
 from tagweave.cli.demo import demo
@@ -40,7 +41,7 @@ app = typer.Typer(
 for _command in (
     demo, annotate, analyze, compare, embed, aggregate, train, alternate, predict, export, evaluate, convert,
 ):  # fmt: skip
-    app.command()(_command)
+    app.command(cls=Command)(_command)
 app.add_typer(benchmark, name="benchmark")
 
 _TOGETHER = ("train", "alternate")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tagweave.cli.command import Command
 from tagweave.cli.options import tell
 from tagweave.errors import UsageError, unknown_name
 
@@ -26,7 +27,7 @@ def _group() -> None:
     """Published tables, made anew on the same data."""
 
 
-@app.command()
+@app.command(cls=Command)
 def paper(
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the results; what is in it is not run again.")],
     data: Annotated[

@@ -119,7 +119,12 @@ def read_dev(path: Path, sources: str | None = None, coarse: Iterable[str] = ())
 
 def coarse_types(texts: Iterable[str]) -> dict[str, tuple[str, ...]]:
     """Types of sources that stand for several types, from texts such as `ENT=PER,LOC`."""
-    return dict(map(_coarse, texts))
+    found: dict[str, tuple[str, ...]] = {}
+    for name, members in map(_coarse, texts):
+        if name in found:
+            raise UsageError(f"--coarse {name} is given twice: write all that it stands for in one, {name}=A,B")
+        found[name] = members
+    return found
 
 
 def _coarse(text: str) -> tuple[str, tuple[str, ...]]:
