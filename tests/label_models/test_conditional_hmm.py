@@ -12,7 +12,7 @@ import tiny_encoder
 from tagweave.annotations import Span
 from tagweave.chain import log_partition
 from tagweave.corpus import Corpus, Document
-from tagweave.errors import UsageError
+from tagweave.errors import TagweaveWarning, UsageError
 from tagweave.evaluation import evaluate
 from tagweave.label_models import HMM, ConditionalHMM, ConditionalIID
 from tagweave.label_models.anchors import Counts
@@ -232,6 +232,24 @@ def test_dev_weighs_votes_of_sources_that_repeat_each_other(encoder: str) -> Non
     assert scores[chosen] == max(scores.values())
 
 
+def test_without_dev_all_votes_of_a_token_count_as_one(encoder: str) -> None:
+    train = sentences(60, known=7)
+    votes = [sum(bool(spans) for spans in document.sources.values()) for document in train]
+    mean = np.mean([number for number in votes if number])
+    assert 1 < mean < 2, "documents have one entity, and some of them two votes for it"
+    said = np.random.default_rng(0).dirichlet(np.full(3, 0.5), int(train.offsets[-1])).astype(np.float32)
+    taught = train.with_source("tagger", SoftLabels(("PER",), train.offsets, said))
+    doubtful = [
+        replace(d, sources={n: [s._replace(score=0.6) for s in v or ()] for n, v in d.sources.items()}) for d in train
+    ]
+    for corpus in (train, taught, Corpus.from_documents(doubtful, ["PER"])):
+        assert make(encoder, epochs=1).fit(corpus).chosen_["weight"] == pytest.approx(1 / mean)
+    assert make(encoder, epochs=1, weight=0.7).fit(train).chosen_["weight"] == 0.7
+    silent = Corpus.from_documents([replace(d, sources={"list": [], "rule": []}) for d in train], ["PER"])
+    with pytest.warns(TagweaveWarning, match="PER"):
+        assert make(encoder, epochs=1).fit(silent).chosen_["weight"] == 1
+
+
 @pytest.mark.parametrize("weight", [-0.1, 1.5])
 def test_weight_must_be_a_share(encoder: str, weight: float) -> None:
     with pytest.raises(UsageError, match="weight is .*from 0 to 1"):
@@ -278,8 +296,8 @@ def test_a_tagger_shares_what_is_expected_of_each_token(encoder: str, kind: type
     [documents] = data.in_order()
     with torch.no_grad():
         found = model.network_(data.batch(documents)).evidence.numpy()
-    votes = observe(taught, "bio").of_votes().log_evidence(model.learned().emissions)
-    np.testing.assert_allclose(found, votes + 0.4 * np.log(np.maximum(said, 1e-6)), atol=1e-4)
+    votes = observe(taught, "bio", "never").of_votes().log_evidence(model.learned().emissions)
+    np.testing.assert_allclose(found, model.chosen_["weight"] * votes + 0.4 * np.log(np.maximum(said, 1e-6)), atol=1e-4)
 
 
 def test_what_dev_chose_once_is_what_a_later_fit_begins_with(encoder: str) -> None:

@@ -46,8 +46,8 @@ class LabelModel(ABC):
 
     Attributes:
         state_space: hidden labels of the model, `io` or `bio`. Soft labels are in BIO either way.
-        silence: what the silence of a source means, see `tagweave.observations.Silence`. None is `token`; with dev, a
-            model that learns what silence is worth chooses between `token` and `never` there.
+        silence: what the silence of a source means, see `tagweave.observations.Silence`. None is `default_silence`;
+            with dev, a model that learns what silence is worth chooses between `token` and `never` there.
         probabilities: how a source is read that gives a probability for every label, as a tagger does, see
             `tagweave.observations.Probabilities`.
         trust: from 0 to 1, how far such a source is taken at its word: its share in what the model expects before any
@@ -74,6 +74,8 @@ class LabelModel(ABC):
     """Whether sources of probabilities come to the model tempered by `trust`; else it applies `trust` itself."""
     applied: ClassVar[tuple[str, ...]] = ("trust",)
     """Names of settings that inference applies to what was learned, so that dev can choose them without a new fit."""
+    default_silence: ClassVar[Silence] = "token"
+    """What silence means where it is not set and there is no dev to choose by."""
     weighs_silence: ClassVar[bool] = False
     """Whether it learns what the silence of each source is worth, so that dev can say if silence is a vote at all."""
     _whole: ClassVar[tuple[str, ...]] = ()
@@ -135,7 +137,7 @@ class LabelModel(ABC):
         rates = _rates(parts) if self.probabilities == "posteriors" else {}
         self.rates_ = rates if self.tempers else {}
         choices = list(self._choices(bool(rates)))
-        silences = [self.silence or _SILENCES[0]]
+        silences = [self.silence or self.default_silence]
         if dev is not None and self.silence is None and self.weighs_silence:
             silences = list(_SILENCES)
         best, learned = -1.0, dict[str, Any]()

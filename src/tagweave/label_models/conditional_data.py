@@ -90,6 +90,15 @@ class ConditionalData:
         said[:, observations.posteriors] = 0
         return said
 
+    def mean_votes(self) -> float:
+        """How many sources vote for an entity on a token, the mean over tokens with such a vote; 1 where there is none.
+
+        Sources that are taken at their word do not count.
+        """
+        observations = self._observations.of_votes()
+        votes = (observations.votes > 0).sum(axis=1) + (observations.soft[:, :, 1:].sum(axis=2) > 0.5).sum(axis=1)
+        return float(votes[votes > 0].mean()) if votes.any() else 1.0
+
     def loss(self, documents: NDArray[np.int64]) -> "tuple[Any, float]":
         """The negative objective of some documents, summed, and their tokens."""
         from tagweave.chain.differentiable import entropy, log_partition

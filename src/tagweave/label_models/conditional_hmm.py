@@ -21,6 +21,7 @@ from tagweave.label_models.inference import Decoder, Potentials, infer
 from tagweave.label_models.restoring import Axis
 from tagweave.label_models.tables import confusion_tables, transition_table
 from tagweave.labels import StateSpace
+from tagweave.observations import Silence
 from tagweave.progress import say, track
 from tagweave.report import Table
 from tagweave.soft_labels import SoftLabels
@@ -52,7 +53,9 @@ class ConditionalModel(LabelModel):
             vote; the network has the rest, as in `ConfusionModel`. Both have read the same text, so their opinions are
             pooled, not multiplied. With dev chosen there, together with `missed`.
         weight: weight of the votes of all other sources, as an exponent of their probability. Sources that repeat each
-            other are no independent witnesses, and many of them outvote what the text says; with dev chosen there.
+            other are no independent witnesses, and many of them outvote what the text says. None learns with 1; then
+            dev chooses, or without dev it is one over the mean number of votes for an entity on the tokens that have
+            any: all votes of a token together count as one.
         edge: probability that an entity goes on where the sources begin or cease to speak.
         sharpening: weight of the entropy of the label sequence in the objective, `log Z - sharpening * H`. 0 holds the
             posteriors fixed (generalised EM), 1 does not, as in the published code.
@@ -67,6 +70,7 @@ class ConditionalModel(LabelModel):
 
     tempers: ClassVar[bool] = False
     applied: ClassVar[tuple[str, ...]] = ("missed", "trust", "weight")
+    default_silence: ClassVar[Silence] = "never"
     weighs_silence: ClassVar[bool] = True
     chained: ClassVar[bool]
 
@@ -79,7 +83,7 @@ class ConditionalModel(LabelModel):
     batch_tokens: int = 4096
     pull: float = 0.1
     missed: float | None = 0.3
-    weight: float = 1.0
+    weight: float | None = None
     edge: float = 0.02
     sharpening: float = 0.0
     by_move: bool = False
@@ -135,6 +139,11 @@ class ConditionalModel(LabelModel):
                 break
         if best[1]:
             network.load_state_dict(best[1])
+        if dev is None and self.weight is None:
+            self.chosen_["weight"] = 1 / data.mean_votes()
+
+    def _given(self) -> dict[str, float]:
+        return super()._given() | ({"weight": 1.0} if self.weight is None else {})
 
     def _choices(self, judged: bool) -> Iterator[Group]:
         missed: Group = {} if self.missed is None else {"missed": _MISSED}
