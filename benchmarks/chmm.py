@@ -291,7 +291,7 @@ def best_of(runs: Mapping[str, Callable[[], None]], epochs: int) -> dict[str, Se
 
 def seconds_of(corpus: Corpus, features: NDArray[np.float16], documents: int | None, epochs: int) -> dict[str, Seconds]:
     """Seconds an epoch of everything, in batches of so many documents, or in those of tagweave."""
-    same, default = fitted(corpus, features, silence="never", **SAME), fitted(corpus, features)
+    same, default = fitted(corpus, features, silence="never", weight=1.0, **SAME), fitted(corpus, features)
     padded, network = Padded(same, corpus), same._network()
     batches = ConditionalData(same, corpus, features).batches(0)
     if documents:

@@ -94,13 +94,13 @@ def test_standard_streams_and_options_of_reading(tagweave: CommandLine) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--sources", "none.toml"], "there is no file none.toml"),
-        (["--sources", "sources.toml", "--set", "unit=line"], "'unit'"),
+        (["--sources", "none.toml", "--out", "weak.jsonl"], "there is no file none.toml"),
+        (["--sources", "sources.toml", "--out", "weak.jsonl", "--set", "unit=line"], "'unit'"),
         (["--sources", "sources.toml", "--out", "weak.conll"], "sources are written as JSON lines"),
     ],
 )
 def test_wrong_usage(tagweave: CommandLine, arguments: list[str], message: str) -> None:
-    result = tagweave("annotate", "in.jsonl", "--out", "weak.jsonl", *arguments)
+    result = tagweave("annotate", "in.jsonl", *arguments)
     assert result.code == 2
     assert message in result.words
 
