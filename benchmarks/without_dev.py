@@ -1,6 +1,6 @@
 """What CHMM reaches where nothing is chosen on dev: as if sources were witnesses of their own, and by default.
 
-    python benchmarks/without_dev.py            # ten minutes; $TAGWEAVE_DATA names the data sets
+    python benchmarks/without_dev.py            # three minutes; $TAGWEAVE_DATA names the data sets
     python benchmarks/without_dev.py --small    # seconds, on the demo corpus alone
 
 Prints strict F1 on dev, the mean over seeds, of two settings: silence is no vote beside others and votes weigh as much

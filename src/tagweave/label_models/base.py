@@ -46,8 +46,9 @@ class LabelModel(ABC):
 
     Attributes:
         state_space: hidden labels of the model, `io` or `bio`. Soft labels are in BIO either way.
-        silence: what the silence of a source means, see `tagweave.observations.Silence`. None is `default_silence`;
-            with dev, a model that learns what silence is worth chooses between `token` and `never` there.
+        silence: what the silence of a source means, see `tagweave.observations.Silence`. None is `token`, or
+            what a model has as `default_silence`; with dev, a model that learns what silence is worth chooses between
+            `token` and `never` there.
         probabilities: how a source is read that gives a probability for every label, as a tagger does, see
             `tagweave.observations.Probabilities`.
         trust: from 0 to 1, how far such a source is taken at its word: its share in what the model expects before any

@@ -140,7 +140,9 @@ class ConditionalModel(LabelModel):
         if best[1]:
             network.load_state_dict(best[1])
         if dev is None and self.weight is None:
-            self.chosen_["weight"] = 1 / data.mean_votes()
+            votes = data.mean_votes()
+            self.chosen_["weight"] = 1 / votes
+            say(f"{self.name}: {votes:.2g} votes a token where there are any, so each weighs {1 / votes:.2g}")
 
     def _given(self) -> dict[str, float]:
         return super()._given() | ({"weight": 1.0} if self.weight is None else {})
