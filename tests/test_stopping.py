@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from tagweave.stopping import Stopped, stoppable
+from tagweave.stopping import Stopped, stoppable, unbroken
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
@@ -52,3 +52,16 @@ def test_what_is_ignored_stays_ignored() -> None:
             time.sleep(0.05)
     finally:
         signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_moment_that_must_not_be_cut_is_not(number: signal.Signals) -> None:
+    done = []
+    with pytest.raises(Stopped) as found, stoppable():
+        with unbroken():
+            os.kill(os.getpid(), number)
+            time.sleep(0.01)
+            done.append("whole")
+        time.sleep(5)
+        done.append("not stopped")
+    assert (found.value.code, done) == (128 + number, ["whole"])

@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import IO, Any
 
 from tagweave.errors import TagweaveError
+from tagweave.stopping import unbroken
 
 CONTEXT = get_context("spawn")
 
@@ -49,7 +50,7 @@ class Process:
         self.task: Any = None
         self.connection, theirs = CONTEXT.Pipe()
         self.process = CONTEXT.Process(target=target, args=(theirs, *arguments), daemon=daemon)
-        with undisturbed(), _without_main(hidden):
+        with unbroken(), undisturbed(), _without_main(hidden):  # a process that is half started ends in a traceback
             self.process.start()
         theirs.close()
 

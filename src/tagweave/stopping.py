@@ -69,3 +69,23 @@ def stoppable() -> Iterator[None]:
         sys.unraisablehook = hook
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def unbroken() -> Iterator[None]:
+    """For a moment that must not be cut: a signal that would raise inside the block raises at its end."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # signals raise in the main thread only
+        return
+    came: list[int] = []
+    numbers = [number for name in _WORDS if (number := getattr(signal, name, None)) is not None]
+    handled = {number: handler for number in numbers if callable(handler := signal.getsignal(number))}
+    for number in handled:
+        signal.signal(number, lambda number, _: came.append(number))
+    try:
+        yield
+    finally:
+        for number, handler in handled.items():
+            signal.signal(number, handler)
+        if came:
+            os.kill(os.getpid(), came[0])
